@@ -1,1 +1,27 @@
-//! (being written)
+//! What sim-pipe and an engine adapter say to each other: scene, job, result and description.
+//!
+//! Everything is JSON in SI units, Z up, quaternions as `[w, x, y, z]`. Unknown fields are
+//! errors, absent is not zero, and no document holds `null`, NaN or infinity.
+
+mod check;
+mod description;
+mod job;
+mod result;
+mod scene;
+#[cfg(feature = "schema")]
+mod schema;
+
+pub use check::{FieldError, FieldErrors, non_finite_fields};
+pub use description::{Capabilities, Description, Limits};
+pub use job::{Gates, Job, Mode, SettingValue};
+pub use result::{
+    Approximation, CaptureReport, Counters, EngineId, GateOperator, GateResult, GpuMemory,
+    JobResult, MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision,
+    ProfileReport, SceneFacts, SnapshotPhase, Status, Translation,
+};
+pub use scene::{Body, BodyKind, Hinge, Pose, SCENE_FORMAT, Scene, Shape};
+#[cfg(feature = "schema")]
+pub use schema::schemas;
+
+/// Version of the job, result and description documents.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,308 @@
+//! The engine-neutral scene: every engine receives the same bytes.
+
+use crate::check::{FieldError, FieldErrors};
+use serde::{Deserialize, Serialize};
+
+/// Version of the scene format.
+pub const SCENE_FORMAT: u32 = 1;
+
+/// Coordinates and lengths larger than this (metres) are refused as nonsense.
+const FAR: f64 = 1.0e6;
+/// Speeds larger than this (m/s or rad/s) are refused as nonsense.
+const FAST: f64 = 1.0e5;
+/// How far a quaternion's or an axis' norm may be from one.
+const UNIT: f64 = 1.0e-6;
+
+/// Rigid bodies, the world they live in and how they hang together. SI units, Z up.
+///
+/// Restitution and damping are zero and sleeping is off by contract; they are no fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Scene {
+    /// Format version, [`SCENE_FORMAT`].
+    pub format: u32,
+    /// Name of the scenario it came from.
+    pub name: String,
+    /// Gravity, m/s².
+    pub gravity: [f64; 3],
+    /// Length of one physics step, s.
+    pub timestep: f64,
+    /// Declares that nothing touches within any horizon run with this scene, so the free-fall
+    /// gate applies and the floor gate does not.
+    #[serde(default)]
+    pub contact_free: bool,
+    /// All bodies; the order is the order of poses everywhere.
+    pub bodies: Vec<Body>,
+    /// Hinges between a dynamic body and the world.
+    #[serde(default)]
+    pub hinges: Vec<Hinge>,
+}
+
+/// One rigid body with one primitive collision shape centred on its centre of mass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// A name for people; need not be unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether it moves.
+    pub kind: BodyKind,
+    /// Collision shape, in the body frame.
+    pub shape: Shape,
+    /// Mass, kg. Positive for a dynamic body, 0 for a static one.
+    pub mass: f64,
+    /// Principal moments of inertia about the body axes, kg·m². Zero for a static body.
+    pub inertia: [f64; 3],
+    /// Centre of mass in the world, m.
+    pub position: [f64; 3],
+    /// Orientation in the world, unit quaternion w, x, y, z.
+    pub orientation: [f64; 4],
+    /// Velocity of the centre of mass, world frame, m/s.
+    pub linear_velocity: [f64; 3],
+    /// Angular velocity, world frame, rad/s.
+    pub angular_velocity: [f64; 3],
+    /// Coulomb friction coefficient, dimensionless.
+    pub friction: f64,
+}
+
+/// Whether a body moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BodyKind {
+    /// Never moves, infinite mass.
+    Static,
+    /// Moves freely or about its hinge.
+    Dynamic,
+}
+
+/// A primitive collision shape centred on the body's origin.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Shape {
+    /// A box.
+    Box {
+        /// Half edge lengths along x, y, z, m.
+        half_extents: [f64; 3],
+    },
+    /// A sphere.
+    Sphere {
+        /// Radius, m.
+        radius: f64,
+    },
+    /// A cylinder along the body's Z axis with half-spheres on its ends.
+    Capsule {
+        /// Radius of cylinder and caps, m.
+        radius: f64,
+        /// Half length of the cylinder, caps not counted, m.
+        half_length: f64,
+    },
+}
+
+/// A hinge between a dynamic body and the world: one free rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Hinge {
+    /// Index into `bodies`.
+    pub body: usize,
+    /// The fixed point in the world, m.
+    pub anchor: [f64; 3],
+    /// The same point in the body frame, m.
+    pub anchor_local: [f64; 3],
+    /// Rotation axis in the world at the start, unit vector.
+    pub axis: [f64; 3],
+}
+
+/// Where a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Pose {
+    /// Centre of mass, m.
+    pub position: [f64; 3],
+    /// Unit quaternion w, x, y, z.
+    pub orientation: [f64; 4],
+}
+
+impl Pose {
+    /// A point of the body frame in the world.
+    pub fn transform(&self, local: [f64; 3]) -> [f64; 3] {
+        let r = rotate(self.orientation, local);
+        std::array::from_fn(|i| self.position[i] + r[i])
+    }
+}
+
+/// `v` turned by the unit quaternion `q`: v + 2w(u×v) + 2u×(u×v).
+fn rotate([w, x, y, z]: [f64; 4], v: [f64; 3]) -> [f64; 3] {
+    let u = [x, y, z];
+    let a = cross(u, v);
+    let b = cross(u, a);
+    std::array::from_fn(|i| v[i] + 2.0 * (w * a[i] + b[i]))
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+impl Body {
+    /// Its start pose.
+    pub fn pose(&self) -> Pose {
+        Pose { position: self.position, orientation: self.orientation }
+    }
+
+    /// Whether it moves.
+    pub fn is_dynamic(&self) -> bool {
+        self.kind == BodyKind::Dynamic
+    }
+}
+
+impl Shape {
+    /// Height of the lowest point of this shape in the world, m: the exact support distance
+    /// downwards.
+    pub fn lowest_point(&self, pose: &Pose) -> f64 {
+        let [w, x, y, z] = pose.orientation;
+        // Third row of the rotation matrix: the world's z in the body's axes.
+        let row = [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)];
+        let reach = match *self {
+            Shape::Box { half_extents: h } => (0..3).map(|i| h[i] * row[i].abs()).sum(),
+            Shape::Sphere { radius } => radius,
+            Shape::Capsule { radius, half_length } => radius + half_length * row[2].abs(),
+        };
+        pose.position[2] - reach
+    }
+}
+
+impl Scene {
+    /// The bodies that move, with their index in `bodies`.
+    pub fn dynamic_bodies(&self) -> impl Iterator<Item = (usize, &Body)> {
+        self.bodies.iter().enumerate().filter(|(_, b)| b.is_dynamic())
+    }
+
+    /// How many bodies move.
+    pub fn dynamic_count(&self) -> usize {
+        self.dynamic_bodies().count()
+    }
+
+    /// Everything wrong with the scene, each problem with its field.
+    pub fn validate(&self) -> Result<(), Vec<FieldError>> {
+        let mut e = FieldErrors::default();
+        if self.format != SCENE_FORMAT {
+            e.add("format", self.format, format!("this reads format {SCENE_FORMAT}"));
+        }
+        if self.name.is_empty() || self.name.len() > 200 {
+            e.add("name", &self.name, "must have 1 to 200 bytes");
+        }
+        e.vector("gravity", &self.gravity, 1.0e4);
+        e.within("timestep", self.timestep, 1.0e-7, 1.0);
+        if self.bodies.is_empty() {
+            e.add("bodies", 0, "a scene needs at least one body");
+        }
+        for (i, body) in self.bodies.iter().enumerate() {
+            check_body(body, &format!("bodies[{i}]"), &mut e);
+        }
+        if self.contact_free && !self.hinges.is_empty() {
+            e.add("contact_free", true, "a scene with hinges does not fall freely");
+        }
+        let mut hinged = vec![false; self.bodies.len()];
+        for (i, hinge) in self.hinges.iter().enumerate() {
+            self.check_hinge(hinge, &format!("hinges[{i}]"), &mut hinged, &mut e);
+        }
+        e.finish()
+    }
+
+    fn check_hinge(&self, hinge: &Hinge, at: &str, hinged: &mut [bool], e: &mut FieldErrors) {
+        let Some(body) = self.bodies.get(hinge.body) else {
+            let last = self.bodies.len();
+            return e.add(format!("{at}.body"), hinge.body, format!("there are {last} bodies"));
+        };
+        if !body.is_dynamic() {
+            e.add(format!("{at}.body"), hinge.body, "a static body cannot turn about a hinge");
+        }
+        if std::mem::replace(&mut hinged[hinge.body], true) {
+            e.add(format!("{at}.body"), hinge.body, "this body already has a hinge");
+        }
+        let unit = (norm(&hinge.axis) - 1.0).abs() <= UNIT;
+        if e.vector(&format!("{at}.axis"), &hinge.axis, FAST) && !unit {
+            e.add(format!("{at}.axis"), text(&hinge.axis), "must be a unit vector");
+        }
+        let known = e.vector(&format!("{at}.anchor"), &hinge.anchor, FAR)
+            && e.vector(&format!("{at}.anchor_local"), &hinge.anchor_local, FAR);
+        let there = body.pose().transform(hinge.anchor_local);
+        let gap = norm(&std::array::from_fn::<f64, 3, _>(|i| there[i] - hinge.anchor[i]));
+        if known && gap.is_finite() && gap > 1.0e-6 {
+            let problem = format!("anchor_local is {gap} m away from anchor at the start");
+            e.add(format!("{at}.anchor"), text(&hinge.anchor), problem);
+        }
+    }
+}
+
+fn check_body(body: &Body, at: &str, e: &mut FieldErrors) {
+    e.vector(&format!("{at}.position"), &body.position, FAR);
+    e.vector(&format!("{at}.linear_velocity"), &body.linear_velocity, FAST);
+    e.vector(&format!("{at}.angular_velocity"), &body.angular_velocity, FAST);
+    e.within(&format!("{at}.friction"), body.friction, 0.0, 100.0);
+    let unit = (norm(&body.orientation) - 1.0).abs() <= UNIT;
+    if e.vector(&format!("{at}.orientation"), &body.orientation, FAR) && !unit {
+        let value = text(&body.orientation);
+        e.add(format!("{at}.orientation"), value, "must be a unit quaternion w, x, y, z");
+    }
+    let mut size = |field: &str, value: f64| {
+        e.within(&format!("{at}.shape.{field}"), value, 1.0e-6, FAR);
+    };
+    match body.shape {
+        Shape::Box { half_extents } => {
+            for (i, h) in half_extents.into_iter().enumerate() {
+                size(&format!("box.half_extents[{i}]"), h);
+            }
+        }
+        Shape::Sphere { radius } => size("sphere.radius", radius),
+        Shape::Capsule { radius, half_length } => {
+            size("capsule.radius", radius);
+            size("capsule.half_length", half_length);
+        }
+    }
+    match body.kind {
+        BodyKind::Dynamic => check_mass(body, at, e),
+        BodyKind::Static => {
+            let still = body.linear_velocity == [0.0; 3] && body.angular_velocity == [0.0; 3];
+            if !still {
+                e.add(format!("{at}.linear_velocity"), "not zero", "a static body does not move");
+            }
+            if body.mass != 0.0 || body.inertia != [0.0; 3] {
+                e.add(format!("{at}.mass"), body.mass, "a static body has mass and inertia 0");
+            }
+        }
+    }
+}
+
+fn check_mass(body: &Body, at: &str, e: &mut FieldErrors) {
+    e.within(&format!("{at}.mass"), body.mass, 1.0e-12, 1.0e12);
+    let mut fine = true;
+    for (i, moment) in body.inertia.into_iter().enumerate() {
+        let path = format!("{at}.inertia[{i}]");
+        e.within(&path, moment, 1.0e-18, 1.0e18);
+        fine &= moment > 0.0 && moment.is_finite();
+    }
+    let [a, b, c] = body.inertia;
+    let slack = 1.0 + 1.0e-9;
+    if fine && (a > (b + c) * slack || b > (a + c) * slack || c > (a + b) * slack) {
+        let problem = "no body has a moment of inertia larger than the sum of the other two";
+        e.add(format!("{at}.inertia"), text(&body.inertia), problem);
+    }
+}
+
+fn text(v: &[f64]) -> String {
+    format!("{v:?}")
+}
+
+#[cfg(test)]
+#[path = "scene_tests.rs"]
+mod tests;
