@@ -1,0 +1,107 @@
+//! What happens during a run, as data: the journal's lines and the lines of `--json`.
+
+use crate::digest::Digest;
+use crate::record::Status;
+use serde::{Deserialize, Serialize};
+
+/// Version of the event lines.
+pub const EVENT_VERSION: u32 = 1;
+
+/// One line: `{"v":1,"at_unix_ms":…,"run":"…","event":{"type":"action_finished",…}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// [`EVENT_VERSION`].
+    pub v: u32,
+    /// Milliseconds since 1970 UTC.
+    pub at_unix_ms: u64,
+    /// The run's id.
+    pub run: String,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "type")]
+pub enum Event {
+    /// A run began.
+    RunStarted {
+        /// Pipeline name.
+        pipeline: String,
+        /// Pipeline file, relative to the project's root.
+        file: String,
+        /// Actions in the plan.
+        actions: u64,
+        /// Identity of the machine.
+        machine: Digest,
+        /// Sandbox level in force.
+        sandbox: String,
+        /// sim-pipe's version.
+        tool_version: String,
+    },
+    /// A record was found and used.
+    ActionReused {
+        /// Label.
+        label: String,
+        /// Key.
+        key: Digest,
+        /// Its status.
+        status: Status,
+        /// The generation used.
+        generation: u32,
+    },
+    /// A process was started.
+    ActionStarted {
+        /// Label.
+        label: String,
+        /// Key.
+        key: Digest,
+    },
+    /// A process ended and its record is written.
+    ActionFinished {
+        /// Label.
+        label: String,
+        /// Key.
+        key: Digest,
+        /// Status.
+        status: Status,
+        /// Reason, for everything but `ok`.
+        reason: String,
+        /// Wall milliseconds.
+        wall_ms: f64,
+        /// Generation of the record.
+        generation: u32,
+        /// Warnings, such as a noisy observation.
+        warnings: Vec<String>,
+    },
+    /// Another process ran this key meanwhile; its record is used.
+    ActionWaited {
+        /// Label.
+        label: String,
+        /// Key.
+        key: Digest,
+    },
+    /// It did not run because something it needs did not end well.
+    ActionSkipped {
+        /// Label.
+        label: String,
+        /// Label of what it needed.
+        because: String,
+    },
+    /// The run ended.
+    RunFinished {
+        /// Actions that ran.
+        ran: u64,
+        /// Actions reused.
+        reused: u64,
+        /// Actions that did not end `ok`, reused ones included.
+        failed: u64,
+        /// Actions skipped.
+        skipped: u64,
+        /// Wall milliseconds.
+        wall_ms: f64,
+        /// Whether a signal ended it.
+        interrupted: bool,
+    },
+}

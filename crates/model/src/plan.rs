@@ -1,0 +1,166 @@
+//! The expanded graph: what a pipeline file means, before anything is hashed or run.
+
+use crate::action::Class;
+use crate::units::MemoryLimit;
+use crate::value::Value;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where a value came from, for `explain` and diagnostics.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Written in a file.
+    At {
+        /// Path relative to the project's root, with `/`.
+        file: String,
+        /// 1-based line.
+        line: u32,
+        /// 1-based column, in characters.
+        column: u32,
+    },
+    /// The kind's default.
+    Default,
+    /// Computed by the kind from other values (what, in words).
+    Derived(String),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::At { file, line, column } => write!(f, "{file}:{line}:{column}"),
+            Self::Default => f.write_str("default"),
+            Self::Derived(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Limits on one action. They are not in the key: a result that was reached within a limit does not
+/// depend on it, and one that was not is never reused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Wall-clock timeout.
+    pub timeout: Duration,
+    /// Cap on the memory of the whole tree of processes.
+    pub memory: MemoryLimit,
+}
+
+impl Default for Limits {
+    /// 120 s and 56.25 % of RAM (P153, P154, P280).
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(120), memory: MemoryLimit::Share(0.5625) }
+    }
+}
+
+/// An input of a planned action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedInput {
+    /// A file or folder of the project, by path relative to its root.
+    Source(String),
+    /// Files of the project that a glob matched when the plan was made, as (path below the glob's
+    /// fixed part, path relative to the root), sorted.
+    Glob {
+        /// The pattern.
+        pattern: String,
+        /// The fixed part of the pattern: the folder the relative names start from.
+        base: String,
+        /// Matched files, relative to the root, sorted.
+        files: Vec<String>,
+    },
+    /// What another action made.
+    Action {
+        /// Index into [`Plan::actions`].
+        index: usize,
+        /// A file or folder within its output; the whole output when absent.
+        subpath: Option<String>,
+    },
+    /// What several actions made, by label; failed ones included with their outcome.
+    Many(Vec<usize>),
+    /// Records and logs of every action that this one depends on, directly or not.
+    Provenance,
+}
+
+/// One action of the plan. Its key is known once its inputs are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedAction {
+    /// Unique name: `STAGE[CELL]/SUFFIX`.
+    pub label: String,
+    /// Stage that asked for it first.
+    pub stage: String,
+    /// Stage kind.
+    pub kind: String,
+    /// Fingerprint of the kind's source closure.
+    pub fingerprint: String,
+    /// Promise.
+    pub class: Class,
+    /// Arguments after defaults.
+    pub args: BTreeMap<String, Value>,
+    /// Origin of each argument and input: `args.steps`, `inputs.engine`, `run`, `seed`.
+    pub origins: BTreeMap<String, Origin>,
+    /// Command line of a `command` action, with `{out}`, `{inputs.NAME}` and `{threads}` unexpanded;
+    /// empty for kinds that are compiled in.
+    pub argv: Vec<String>,
+    /// Seed.
+    pub seed: u64,
+    /// Repeat index of a measured action.
+    pub repeat: u32,
+    /// Inputs by name.
+    pub inputs: BTreeMap<String, PlannedInput>,
+    /// Declared outputs; empty means "whatever is in out/".
+    pub outputs: Vec<String>,
+    /// Environment beyond the fixed one.
+    pub env: BTreeMap<String, String>,
+    /// Outside tools whose identity enters the key.
+    pub tools: Vec<String>,
+    /// Whether it may reach the network.
+    pub network: bool,
+    /// Limits.
+    pub limits: Limits,
+    /// Actions that must have ended `ok` before this one starts, though their outputs are not used.
+    pub after: Vec<usize>,
+    /// Position among measured actions: they run in ascending order of this number.
+    pub order: u64,
+    /// Whether `STAGE[*]` selects it.
+    pub export: bool,
+}
+
+/// A stage, for listings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageInfo {
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: String,
+    /// Where it is declared.
+    pub origin: Origin,
+}
+
+/// The whole plan. Actions are in an order in which every action comes after those it depends on.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Plan {
+    /// `pipeline.name`: a slug; names the root in the store and the folder of a checked-out site.
+    pub name: String,
+    /// `pipeline.title`, for people.
+    pub title: String,
+    /// Stages in file order.
+    pub stages: Vec<StageInfo>,
+    /// Actions in topological order.
+    pub actions: Vec<PlannedAction>,
+}
+
+impl PlannedAction {
+    /// Indices of the actions whose outputs this one uses, [`PlannedInput::Provenance`] not counted.
+    pub fn dependencies(&self) -> impl Iterator<Item = usize> + '_ {
+        self.inputs.values().flat_map(|input| {
+            let (one, many): (Option<usize>, &[usize]) = match input {
+                PlannedInput::Action { index, .. } => (Some(*index), &[]),
+                PlannedInput::Many(v) => (None, v),
+                PlannedInput::Source(_) | PlannedInput::Glob { .. } | PlannedInput::Provenance => {
+                    (None, &[])
+                }
+            };
+            one.into_iter().chain(many.iter().copied())
+        })
+    }
+}
