@@ -1,0 +1,25 @@
+//! Layers of spheres, cubes and capsules at random.
+
+use crate::build::{Builder, lattice, lattice_extent};
+use crate::rng::Rng;
+use sim_engine_protocol::Shape;
+
+/// The cube has the longest diagonal, 0.866 m; the jitter takes at most 0.04 m.
+const SPACING: f64 = 0.92;
+const JITTER: f64 = 0.02;
+/// kg.
+const MASS: f64 = 1.0;
+
+pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+    scene.ground(lattice_extent(size, SPACING));
+    for mut place in lattice(size, SPACING) {
+        place[0] += rng.range(-JITTER, JITTER);
+        place[1] += rng.range(-JITTER, JITTER);
+        let shape = match rng.choice(3) {
+            0 => Shape::Sphere { radius: 0.25 },
+            1 => Shape::Box { half_extents: [0.25; 3] },
+            _ => Shape::Capsule { radius: 0.15, half_length: 0.2 },
+        };
+        scene.body(shape, MASS, place).orientation = rng.orientation();
+    }
+}

@@ -1,0 +1,150 @@
+//! What generators build scenes with.
+
+use sim_engine_protocol::{Body, BodyKind, Hinge, SCENE_FORMAT, Scene, Shape};
+use std::f64::consts::PI;
+
+/// Friction of every surface unless a scenario says otherwise.
+const FRICTION: f64 = 0.5;
+
+/// A scene under construction.
+pub(crate) struct Builder {
+    scene: Scene,
+}
+
+impl Builder {
+    pub(crate) fn new(name: &str, timestep: f64) -> Self {
+        let scene = Scene {
+            format: SCENE_FORMAT,
+            name: name.to_owned(),
+            gravity: [0.0, 0.0, -9.81],
+            timestep,
+            contact_free: false,
+            bodies: Vec::new(),
+            hinges: Vec::new(),
+        };
+        Builder { scene }
+    }
+
+    pub(crate) fn finish(self) -> Scene {
+        self.scene
+    }
+
+    /// Declares that nothing will ever touch.
+    pub(crate) fn contact_free(&mut self) {
+        self.scene.contact_free = true;
+    }
+
+    /// A static slab, 1 m thick, top at z = 0, side max(4 × extent, 200) m.
+    pub(crate) fn ground(&mut self, extent: f64) {
+        let half = (4.0 * extent).max(200.0) / 2.0;
+        self.scene.bodies.push(Body {
+            name: Some("ground".into()),
+            kind: BodyKind::Static,
+            shape: Shape::Box { half_extents: [half, half, 0.5] },
+            mass: 0.0,
+            inertia: [0.0; 3],
+            position: [0.0, 0.0, -0.5],
+            orientation: [1.0, 0.0, 0.0, 0.0],
+            linear_velocity: [0.0; 3],
+            angular_velocity: [0.0; 3],
+            friction: FRICTION,
+        });
+    }
+
+    /// A dynamic body at rest with the inertia of a solid of even density; change what differs
+    /// through the reference.
+    pub(crate) fn body(&mut self, shape: Shape, mass: f64, position: [f64; 3]) -> &mut Body {
+        self.scene.bodies.push(Body {
+            name: None,
+            kind: BodyKind::Dynamic,
+            shape,
+            mass,
+            inertia: inertia(&shape, mass),
+            position,
+            orientation: [1.0, 0.0, 0.0, 0.0],
+            linear_velocity: [0.0; 3],
+            angular_velocity: [0.0; 3],
+            friction: FRICTION,
+        });
+        self.scene.bodies.last_mut().expect("just pushed")
+    }
+
+    /// Hangs the last body on the world at a point of its own frame, free about `axis`.
+    pub(crate) fn hinge_last(&mut self, anchor: [f64; 3], anchor_local: [f64; 3], axis: [f64; 3]) {
+        let body = self.scene.bodies.len() - 1;
+        self.scene.hinges.push(Hinge { body, anchor, anchor_local, axis });
+    }
+}
+
+/// Volume of a shape, m³.
+pub(crate) fn volume(shape: &Shape) -> f64 {
+    match *shape {
+        Shape::Box { half_extents: [x, y, z] } => 8.0 * x * y * z,
+        Shape::Sphere { radius: r } => 4.0 / 3.0 * PI * r * r * r,
+        Shape::Capsule { radius: r, half_length: l } => {
+            PI * r * r * 2.0 * l + 4.0 / 3.0 * PI * r * r * r
+        }
+    }
+}
+
+/// Principal moments of a solid of even density about its centre, kg·m².
+pub(crate) fn inertia(shape: &Shape, mass: f64) -> [f64; 3] {
+    match *shape {
+        Shape::Box { half_extents: [x, y, z] } => {
+            [y * y + z * z, x * x + z * z, x * x + y * y].map(|s| mass / 3.0 * s)
+        }
+        Shape::Sphere { radius: r } => [0.4 * mass * r * r; 3],
+        Shape::Capsule { radius: r, half_length: l } => {
+            // A cylinder, and two half-spheres whose centres of mass lie 3r/8 beyond its ends.
+            let cylinder = mass * (PI * r * r * 2.0 * l) / volume(shape);
+            let caps = mass - cylinder;
+            let along = cylinder * 0.5 * r * r + caps * 0.4 * r * r;
+            let across = cylinder * (0.25 * r * r + l * l / 3.0)
+                + caps * (0.4 * r * r + l * l + 0.75 * l * r);
+            [across, across, along]
+        }
+    }
+}
+
+/// Places for `size` bodies in layers from the floor up, about twice as wide as high:
+/// `spacing` m apart, the lowest centre `spacing`/2 above the floor.
+pub(crate) fn lattice(size: u64, spacing: f64) -> impl Iterator<Item = [f64; 3]> {
+    let side = (1..).find(|s: &u64| s.saturating_pow(3) >= size.saturating_mul(4)).unwrap_or(1);
+    let middle = (side - 1) as f64 / 2.0;
+    (0..size).map(move |k| {
+        let (x, y, z) = (k % side, k / side % side, k / (side * side));
+        [(x as f64 - middle) * spacing, (y as f64 - middle) * spacing, (z as f64 + 0.5) * spacing]
+    })
+}
+
+/// Farthest from the origin that a coordinate of the lattice gets, m.
+pub(crate) fn lattice_extent(size: u64, spacing: f64) -> f64 {
+    lattice(size, spacing).next().map_or(0.0, |p| p[0].abs()) + spacing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_those_of_the_books() {
+        let cube = inertia(&Shape::Box { half_extents: [0.5; 3] }, 6.0);
+        assert_eq!(cube, [1.0; 3]); // m a²/6
+        // A capsule without a cylinder is a sphere; one of vanishing radius is a rod m L²/12.
+        let ball = inertia(&Shape::Capsule { radius: 2.0, half_length: 0.0 }, 1.0);
+        assert!(ball.iter().all(|i| (i - 1.6).abs() < 1e-12), "{ball:?}");
+        let rod = inertia(&Shape::Capsule { radius: 1e-6, half_length: 0.5 }, 12.0);
+        assert!((rod[0] - 1.0).abs() < 1e-5 && rod[2] < 1e-10, "{rod:?}");
+    }
+
+    #[test]
+    fn a_lattice_has_the_asked_size_and_distinct_places() {
+        let places: Vec<_> = lattice(1000, 0.6).collect();
+        assert_eq!(places.len(), 1000);
+        assert_eq!(places[0][2], 0.3);
+        let mut keys: Vec<_> = places.iter().map(|p| p.map(f64::to_bits)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 1000);
+    }
+}
