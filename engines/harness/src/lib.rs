@@ -1,1 +1,17 @@
-//! (being written)
+//! What every adapter shares: the command line, the phases, the clock, the memory sampler, the
+//! gates and the files. An adapter implements [`Engine`] and [`Simulation`] and calls
+//! [`main_with`]; so all adapters are timed and judged by the same code.
+
+mod capture;
+mod cli;
+mod engine;
+mod files;
+mod gates;
+mod memory;
+mod run;
+
+pub use cli::main_with;
+pub use engine::{Engine, EngineError, Simulation};
+pub use files::write_atomically;
+pub use gates::{FinalState, digest, judge};
+pub use run::run_job;

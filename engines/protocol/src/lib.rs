@@ -3,6 +3,7 @@
 //! Everything is JSON in SI units, Z up, quaternions as `[w, x, y, z]`. Unknown fields are
 //! errors, absent is not zero, and no document holds `null`, NaN or infinity.
 
+pub mod capture;
 mod check;
 mod description;
 mod job;

@@ -227,7 +227,7 @@ pub struct Counters {
     /// Constraint rows in the final state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraints: Option<u64>,
-    /// Solver iterations of the final step.
+    /// Solver iterations of the final step, the largest over islands and worlds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solver_iterations: Option<u64>,
     /// Contacts or constraints dropped for want of room.

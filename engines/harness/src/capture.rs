@@ -1,0 +1,65 @@
+//! Capture runs: world 0's poses at a fixed cadence, written as they come.
+
+use crate::engine::{EngineError, Simulation};
+use sim_engine_protocol::capture::CaptureHeader;
+use sim_engine_protocol::{CaptureReport, Job, Pose, Scene};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+const FILE: &str = "capture.bin";
+
+/// Steps the simulation through its horizon and writes `capture.bin`. The cadence is the whole
+/// number of steps nearest to the job's interval, at least one.
+pub(crate) fn capture(
+    simulation: &mut dyn Simulation,
+    scene: &Scene,
+    job: &Job,
+    out: &Path,
+) -> Result<CaptureReport, EngineError> {
+    let steps_per_frame = ((job.capture_interval_s / scene.timestep).round() as u64).max(1);
+    let header = CaptureHeader {
+        bodies: scene.dynamic_count() as u64,
+        frames: job.steps / steps_per_frame + 1,
+        steps_per_frame,
+        timestep: scene.timestep,
+    };
+    let part = out.join("capture.bin.part");
+    let io = |e: std::io::Error| EngineError::failed(format!("{FILE}: {e}"));
+    let mut file = BufWriter::new(File::create(&part).map_err(io)?);
+    file.write_all(&header.to_bytes()).map_err(io)?;
+    let mut poses = Vec::new();
+    for frame in 0..header.frames {
+        if frame > 0 {
+            simulation.step(steps_per_frame)?;
+            simulation.sync()?;
+        }
+        poses.clear();
+        simulation.poses(0, &mut poses)?;
+        if poses.len() as u64 != header.bodies {
+            let reason = format!("{} poses of {} bodies", poses.len(), header.bodies);
+            return Err(EngineError::failed(reason));
+        }
+        write_frame(&mut file, &poses).map_err(io)?;
+    }
+    simulation.step(job.steps % steps_per_frame)?;
+    simulation.sync()?;
+    file.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)?;
+    std::fs::rename(&part, out.join(FILE)).map_err(io)?;
+    Ok(CaptureReport {
+        file: FILE.into(),
+        frames: header.frames,
+        bodies: header.bodies,
+        steps_per_frame,
+        interval_s: steps_per_frame as f64 * scene.timestep,
+    })
+}
+
+fn write_frame(file: &mut impl Write, poses: &[Pose]) -> std::io::Result<()> {
+    for pose in poses {
+        for x in pose.position.iter().chain(&pose.orientation) {
+            file.write_all(&(*x as f32).to_le_bytes())?;
+        }
+    }
+    Ok(())
+}

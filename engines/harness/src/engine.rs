@@ -1,0 +1,86 @@
+//! What an adapter implements.
+
+use sim_engine_protocol::{
+    Counters, Description, Job, Pose, Scene, SettingValue, Status, Translation,
+};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// An engine behind the protocol.
+pub trait Engine {
+    /// What it can do. Cheap; runs no physics.
+    fn describe(&self) -> Description;
+
+    /// The set-up phase: builds (and compiles) every world of the job, so that stepping needs
+    /// nothing more. The harness has checked scene and job against each other's contract and
+    /// against [`Engine::describe`]. The worlds need not be in their start state yet.
+    fn build(&self, scene: &Scene, job: &Job) -> Result<Box<dyn Simulation>, EngineError>;
+}
+
+/// All worlds of one job.
+pub trait Simulation {
+    /// Puts every world into the canonical start state, solver buffers and warm-start caches
+    /// included.
+    fn reset(&mut self) -> Result<(), EngineError>;
+
+    /// Advances every world by `steps` steps. This call is the measured interval: it holds
+    /// the engine's stepping loop and nothing else.
+    fn step(&mut self, steps: u64) -> Result<(), EngineError>;
+
+    /// Waits until everything asked for is done. Engines that return only when they are done
+    /// need not implement it.
+    fn sync(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Appends the poses of a world's dynamic bodies in scene order.
+    fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError>;
+
+    /// What the engine counted, over all worlds.
+    fn counters(&self) -> Counters;
+
+    /// The effective settings, read back from the engine where it lets us.
+    fn settings(&self) -> BTreeMap<String, SettingValue>;
+
+    /// What became of the scene.
+    fn translation(&self) -> Translation;
+}
+
+/// Why an engine did not do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineError {
+    /// The outcome this leads to.
+    pub status: Status,
+    /// Why.
+    pub reason: String,
+}
+
+impl EngineError {
+    /// The engine or this build cannot do it.
+    pub fn unsupported(reason: impl Into<String>) -> Self {
+        EngineError { status: Status::Unsupported, reason: reason.into() }
+    }
+
+    /// It could, but a limit forbids it.
+    pub fn refused(reason: impl Into<String>) -> Self {
+        EngineError { status: Status::Refused, reason: reason.into() }
+    }
+
+    /// It could not allocate what this size needs.
+    pub fn out_of_memory(reason: impl Into<String>) -> Self {
+        EngineError { status: Status::OutOfMemory, reason: reason.into() }
+    }
+
+    /// Something broke.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        EngineError { status: Status::Error, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.status.as_str(), self.reason)
+    }
+}
+
+impl std::error::Error for EngineError {}

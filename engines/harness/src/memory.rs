@@ -1,0 +1,186 @@
+//! The memory sampler: a thread that reads the kernel's counters while the simulation runs.
+
+use sim_engine_protocol::{MemoryMetric, MemoryReport, MemorySnapshot, SnapshotPhase};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Current and peak resident memory of this process, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) current: u64,
+    pub(crate) peak: u64,
+}
+
+/// Reads VmRSS and VmHWM, KiB, as bytes. The only allocation is the text of an error.
+#[cfg(target_os = "linux")]
+pub(crate) fn read() -> Result<Reading, String> {
+    use std::io::Read;
+    let mut buffer = [0_u8; 8192];
+    let mut file = std::fs::File::open("/proc/self/status").map_err(|e| e.to_string())?;
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]).map_err(|e| e.to_string())? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    parse(&buffer[..filled])
+}
+
+/// No counter is known for this system yet.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read() -> Result<Reading, String> {
+    Err("no memory counter is implemented for this operating system".into())
+}
+
+#[cfg(any(target_os = "linux", test))]
+fn parse(status: &[u8]) -> Result<Reading, String> {
+    let text = std::str::from_utf8(status).map_err(|e| e.to_string())?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
+        let line = line.ok_or_else(|| format!("/proc/self/status has no {name}"))?;
+        let number = line.trim().strip_suffix("kB").unwrap_or_default().trim();
+        let kib: u64 = number.parse().map_err(|_| format!("{name} is {line:?}"))?;
+        kib.checked_mul(1024).ok_or_else(|| format!("{name} is {line:?}"))
+    };
+    Ok(Reading { current: field("VmRSS")?, peak: field("VmHWM")? })
+}
+
+/// What the sampling thread collected.
+#[derive(Default)]
+struct Samples {
+    taken: u64,
+    readings: u64,
+    largest: Option<u64>,
+    error: Option<String>,
+}
+
+/// A running sampler.
+pub(crate) struct Sampler {
+    stop: Sender<()>,
+    thread: JoinHandle<Samples>,
+    interval_ms: u32,
+    snapshots: Vec<MemorySnapshot>,
+    peak: Option<u64>,
+    error: Option<String>,
+}
+
+impl Sampler {
+    /// Starts the thread; it aims at one sample every `interval_ms`.
+    pub(crate) fn start(interval_ms: u32) -> Result<Self, String> {
+        let (stop, stopped) = channel::<()>();
+        let interval = Duration::from_millis(interval_ms.into());
+        let sample = move || {
+            let mut samples = Samples::default();
+            let mut next = Instant::now();
+            loop {
+                samples.taken += 1;
+                match read() {
+                    Ok(r) => {
+                        samples.readings += 1;
+                        samples.largest = samples.largest.max(Some(r.current));
+                    }
+                    Err(e) => samples.error = Some(e),
+                }
+                // A missed tick is skipped, not made up for.
+                next += interval;
+                let now = Instant::now();
+                if next < now {
+                    next = now;
+                }
+                if stopped.recv_timeout(next - now) != Err(TIMEOUT) {
+                    return samples;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("memory".into()).spawn(sample);
+        let thread = thread.map_err(|e| format!("no sampling thread: {e}"))?;
+        let snapshots = Vec::with_capacity(5);
+        Ok(Sampler { stop, thread, interval_ms, snapshots, peak: None, error: None })
+    }
+
+    /// Reads the counters at a boundary between two phases.
+    pub(crate) fn snapshot(&mut self, phase: SnapshotPhase) {
+        let reading = read();
+        let value = reading.as_ref().ok();
+        self.snapshots.push(MemorySnapshot {
+            phase,
+            ram_bytes: value.map(|r| r.current),
+            ram_peak_bytes: value.map(|r| r.peak),
+        });
+        match reading {
+            Ok(r) => self.peak = self.peak.max(Some(r.peak)),
+            Err(e) => self.error = Some(e),
+        }
+    }
+
+    /// Stops the thread and reports. A counter that could not be read even once makes its
+    /// metric unavailable; nothing is made up.
+    pub(crate) fn finish(self, completed_steps: u64) -> MemoryReport {
+        drop(self.stop);
+        let samples = self.thread.join().unwrap_or_else(|_| Samples {
+            error: Some("the sampling thread failed".into()),
+            ..Samples::default()
+        });
+        let unavailable = self.error.or(samples.error);
+        let known = unavailable.is_none();
+        let ram = MemoryMetric {
+            name: "ram".into(),
+            current_counter: "VmRSS".into(),
+            peak_counter: "VmHWM".into(),
+            method: "/proc/self/status, KiB to bytes".into(),
+            scope: "resident memory of this process from its launch, shared pages included, child \
+                    processes not"
+                .into(),
+            unit: "bytes".into(),
+            peak_bytes: self.peak.filter(|_| known),
+            sampled_peak_bytes: samples.largest.filter(|_| known),
+            samples: samples.readings,
+            unavailable,
+        };
+        MemoryReport {
+            metrics: vec![ram],
+            snapshots: self.snapshots,
+            sample_count: samples.taken,
+            target_interval_ms: self.interval_ms,
+            unified_memory: false,
+            completed_steps,
+        }
+    }
+}
+
+const TIMEOUT: std::sync::mpsc::RecvTimeoutError = std::sync::mpsc::RecvTimeoutError::Timeout;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kibibytes_become_bytes() {
+        let text = b"Name:\tx\nVmPeak:\t 99 kB\nVmHWM:\t    2048 kB\nVmRSS:\t1024 kB\n";
+        assert_eq!(parse(text), Ok(Reading { current: 1 << 20, peak: 2 << 20 }));
+        assert!(parse(b"VmHWM:\t1 kB\n").unwrap_err().contains("VmRSS"));
+        assert!(parse(b"VmHWM:\t1 MB\nVmRSS:\t1 kB\n").unwrap_err().contains("VmHWM"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_sampler_sees_an_allocation() {
+        let mut sampler = Sampler::start(1).unwrap();
+        sampler.snapshot(SnapshotPhase::BeforeSetup);
+        let block = vec![1_u8; 64 << 20];
+        std::thread::sleep(Duration::from_millis(50));
+        sampler.snapshot(SnapshotPhase::AfterSetup);
+        assert_eq!(block[1 << 20], 1);
+        let report = sampler.finish(5);
+        let [before, after] = report.snapshots[..] else { panic!("two snapshots") };
+        let grown = after.ram_bytes.unwrap().saturating_sub(before.ram_bytes.unwrap());
+        assert!(grown >= 60 << 20, "{grown}");
+        assert!(report.sample_count >= 5, "{}", report.sample_count);
+        let ram = &report.metrics[0];
+        assert!(ram.peak_bytes >= after.ram_bytes && ram.unavailable.is_none());
+        assert!(ram.sampled_peak_bytes <= ram.peak_bytes);
+        assert_eq!(report.completed_steps, 5);
+    }
+}

@@ -1,0 +1,231 @@
+use super::*;
+use sim_engine_protocol::{Body, BodyKind, Capabilities, Limits, Precision, SCENE_FORMAT};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Calls in order, so the tests can see the phases.
+type Log = Rc<RefCell<Vec<String>>>;
+
+/// One falling ball, and a script of what goes wrong.
+#[derive(Clone, Default)]
+struct Toy {
+    log: Log,
+    panics: bool,
+    refuses: Option<EngineError>,
+    sleeps: bool,
+}
+
+struct Ball {
+    toy: Toy,
+    worlds: u32,
+    scene: Scene,
+    z: f64,
+    v: f64,
+}
+
+impl Engine for Toy {
+    fn describe(&self) -> Description {
+        let modes = [Mode::Timed, Mode::Memory, Mode::Capture, Mode::Probe, Mode::Profile];
+        Description {
+            protocol: PROTOCOL,
+            engine: "toy".into(),
+            version: "1.2.3".into(),
+            backends: vec!["cpu".into()],
+            precision: Precision::Double,
+            capabilities: Capabilities {
+                modes: modes.to_vec(),
+                shapes: vec!["sphere".into()],
+                hinges: false,
+                worlds: "serial".into(),
+                threads: false,
+                settings: vec![],
+                device_timestamps: false,
+            },
+            limits: Limits { bodies: None, worlds: Some(8) },
+        }
+    }
+
+    fn build(&self, scene: &Scene, job: &Job) -> Result<Box<dyn Simulation>, EngineError> {
+        self.log.borrow_mut().push("build".into());
+        if let Some(refusal) = &self.refuses {
+            return Err(refusal.clone());
+        }
+        let (toy, scene) = (self.clone(), scene.clone());
+        Ok(Box::new(Ball { toy, worlds: job.worlds, scene, z: 0.0, v: 0.0 }))
+    }
+}
+
+impl Simulation for Ball {
+    fn reset(&mut self) -> Result<(), EngineError> {
+        self.toy.log.borrow_mut().push("reset".into());
+        (self.z, self.v) = (self.scene.bodies[0].position[2], 0.0);
+        Ok(())
+    }
+
+    fn step(&mut self, steps: u64) -> Result<(), EngineError> {
+        self.toy.log.borrow_mut().push(format!("step {steps}"));
+        assert!(!self.toy.panics, "the toy broke");
+        for _ in 0..steps {
+            self.v += self.scene.gravity[2] * self.scene.timestep;
+            self.z += self.v * self.scene.timestep;
+        }
+        Ok(())
+    }
+
+    fn poses(&mut self, _world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError> {
+        self.toy.log.borrow_mut().push("poses".into());
+        out.push(Pose { position: [0.0, 0.0, self.z], orientation: [1.0, 0.0, 0.0, 0.0] });
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        let awake = if self.toy.sleeps { 0 } else { u64::from(self.worlds) };
+        Counters { awake_bodies: Some(awake), ..Counters::default() }
+    }
+
+    fn settings(&self) -> BTreeMap<String, sim_engine_protocol::SettingValue> {
+        BTreeMap::from([("integrator".into(), "semi-implicit Euler".into())])
+    }
+
+    fn translation(&self) -> Translation {
+        Translation::default()
+    }
+}
+
+fn scene() -> Scene {
+    Scene {
+        format: SCENE_FORMAT,
+        name: "drop".into(),
+        gravity: [0.0, 0.0, -10.0],
+        timestep: 0.25,
+        contact_free: true,
+        bodies: vec![Body {
+            name: None,
+            kind: BodyKind::Dynamic,
+            shape: Shape::Sphere { radius: 0.5 },
+            mass: 1.0,
+            inertia: [0.1; 3],
+            position: [0.0, 0.0, 64.0],
+            orientation: [1.0, 0.0, 0.0, 0.0],
+            linear_velocity: [0.0; 3],
+            angular_velocity: [0.0; 3],
+            friction: 0.5,
+        }],
+        hinges: vec![],
+    }
+}
+
+fn job(mode: Mode) -> Job {
+    serde_json::from_value(serde_json::json!({
+        "protocol": 1, "mode": mode, "scene": "scene.json", "worlds": 3, "steps": 8,
+        "warmup": 5, "threads": 1, "seed": 7, "backend": "cpu", "capture_interval_s": 0.5
+    }))
+    .unwrap()
+}
+
+/// The result, and the folder it was made in.
+fn go(toy: &Toy, job: &Job) -> (JobResult, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = serde_json::to_vec(&scene()).unwrap();
+    std::fs::write(folder.path().join("scene.json"), text).unwrap();
+    let result = run_job(toy, job, folder.path(), folder.path());
+    assert_eq!(result.contradictions(), Ok(()), "{result:?}");
+    (result, folder)
+}
+
+#[test]
+fn a_timed_run_goes_through_the_phases_in_order() {
+    let toy = Toy::default();
+    let (result, folder) = go(&toy, &job(Mode::Timed));
+    assert_eq!(result.outcome, Outcome { status: Status::Ok, reason: None });
+    let order = ["build", "reset", "step 8", "reset", "step 8", "poses", "poses", "poses"];
+    assert_eq!(*toy.log.borrow(), order);
+    let p = result.phases;
+    assert!(p.load_ns.and(p.setup_ns).and(p.warmup_ns).and(p.reset_ns).is_some());
+    let measured = p.measured_ns.unwrap() as f64;
+    assert_eq!(result.ms_per_step, Some(measured * 1e-9 * 1000.0 / 8.0));
+    // Eight steps of a quarter second: 64 - 10/16 · 36 m.
+    let text = std::fs::read_to_string(folder.path().join("final.json")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(last["poses"][0]["position"][2], 41.5);
+    assert_eq!(result.steps, 8);
+    assert_eq!(result.gates.iter().find(|g| g.id == "free_fall").unwrap().value, 2.5);
+    let bytes = std::fs::read(folder.path().join("scene.json")).unwrap();
+    assert_eq!(result.scene.unwrap().digest, blake3::hash(&bytes).to_hex().to_string());
+}
+
+#[test]
+fn the_warm_up_is_longer_where_asked() {
+    let toy = Toy::default();
+    let (result, _folder) = go(&toy, &Job { warmup: 20, ..job(Mode::Timed) });
+    assert_eq!(result.warmup_steps, 20);
+    assert_eq!(toy.log.borrow()[2..5], ["step 20", "reset", "step 8"]);
+}
+
+#[test]
+fn a_memory_run_has_five_snapshots_and_no_sample() {
+    let (result, _folder) = go(&Toy::default(), &job(Mode::Memory));
+    assert_eq!(result.phases.measured_ns, None);
+    assert_eq!((result.ms_per_step, result.world_steps_per_second), (None, None));
+    let memory = result.memory.unwrap();
+    let phases: Vec<_> = memory.snapshots.iter().map(|s| s.phase).collect();
+    use SnapshotPhase::*;
+    assert_eq!(phases, [BeforeSetup, AfterSetup, AfterWarmup, AfterReset, AfterRollout]);
+    assert_eq!(memory.completed_steps, 8);
+    assert_eq!(result.gpu_memory, Some(GpuMemory::NotApplicable));
+    let (timed, _folder) = go(&Toy::default(), &job(Mode::Timed));
+    assert_eq!(result.final_state_digest, timed.final_state_digest);
+}
+
+#[test]
+fn a_capture_holds_world_0_at_its_cadence() {
+    let toy = Toy::default();
+    let (result, folder) = go(&toy, &Job { steps: 7, ..job(Mode::Capture) });
+    assert_eq!(toy.log.borrow().iter().filter(|l| l.starts_with("step")).count(), 4);
+    assert_eq!((result.worlds, result.steps, result.capture.unwrap().frames), (1, 7, 4));
+    let bytes = std::fs::read(folder.path().join("capture.bin")).unwrap();
+    let capture = sim_engine_protocol::capture::Capture::read(&bytes).unwrap();
+    assert_eq!(capture.header.steps_per_frame, 2);
+    let heights: Vec<_> = (0..4).map(|f| capture.frame(f).next().unwrap()[2]).collect();
+    // 64 - 10/16 · n(n+1)/2 after n = 0, 2, 4, 6 steps.
+    assert_eq!(heights, [64.0, 62.125, 57.75, 50.875]);
+    assert!(!folder.path().join("capture.bin.part").exists());
+}
+
+#[test]
+fn a_probe_takes_two_steps_and_a_profile_none() {
+    let toy = Toy::default();
+    let (result, _folder) = go(&toy, &job(Mode::Probe));
+    assert_eq!((result.steps, result.worlds), (2, 1));
+    assert_eq!(*toy.log.borrow(), ["build", "reset", "step 2", "poses"]);
+    let toy = Toy::default();
+    let (result, _folder) = go(&toy, &job(Mode::Profile));
+    assert_eq!(result.profile.unwrap().device_timestamps, "none");
+    assert!(toy.log.borrow().is_empty());
+    assert_eq!(result.phases, Phases::default());
+}
+
+#[test]
+fn what_goes_wrong_becomes_an_outcome() {
+    let outcome = |toy: Toy, job: Job| {
+        let (result, _folder) = go(&toy, &job);
+        (result.outcome.status, result.outcome.reason.unwrap_or_default())
+    };
+    let (status, reason) = outcome(Toy { panics: true, ..Toy::default() }, job(Mode::Timed));
+    assert_eq!((status, reason.as_str()), (Status::Error, "panic in the adapter: the toy broke"));
+    let refuses = Some(EngineError::out_of_memory("no room for 1e9 rows"));
+    let (status, reason) = outcome(Toy { refuses, ..Toy::default() }, job(Mode::Timed));
+    assert_eq!((status, reason.as_str()), (Status::OutOfMemory, "no room for 1e9 rows"));
+    let (status, reason) = outcome(Toy { sleeps: true, ..Toy::default() }, job(Mode::Timed));
+    assert_eq!(status, Status::GateFailed);
+    assert!(reason.starts_with("asleep is 3 bodies"), "{reason}");
+    let toy = Toy::default;
+    assert_eq!(outcome(toy(), job(Mode::Calibrate)).0, Status::Unsupported);
+    let cuda = Job { backend: "cuda".into(), ..job(Mode::Timed) };
+    assert_eq!(outcome(toy(), cuda).0, Status::Unsupported);
+    assert_eq!(outcome(toy(), Job { worlds: 9, ..job(Mode::Timed) }).0, Status::Refused);
+    let (status, reason) = outcome(toy(), Job { scene: "none.json".into(), ..job(Mode::Timed) });
+    assert!(status == Status::Error && reason.contains("none.json"), "{reason}");
+    let (status, reason) = outcome(toy(), Job { scene: "../x".into(), ..job(Mode::Timed) });
+    assert!(status == Status::Error && reason.contains("below the job's folder"), "{reason}");
+}
