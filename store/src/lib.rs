@@ -1,1 +1,182 @@
-//! (being written)
+//! The store: content-addressed trees and blobs, records by key, roots, and the journal.
+//!
+//! ```text
+//! .sim-pipe/
+//!   format              "sim-pipe store 1"
+//!   lock                shared while a run or a query uses the store, exclusive for gc
+//!   trees/HASH          a read-only folder or file, named by its content
+//!   blobs/AB/HASH       logs
+//!   records/AB/KEY      first record of a key; KEY.1, KEY.2 … later observations
+//!   locks/KEY           held by the process that runs this key
+//!   roots/NAME.json     what the last run of a pipeline (or a pin) reaches
+//!   journal/RUN.jsonl   what happened, one line an event
+//!   cache/              stat cache and tool identities; may be deleted at any time
+//!   quarantine/         what `verify --repair` took out
+//!   tmp/                unfinished work; swept when nobody uses it
+//! ```
+//!
+//! Order of writing: the tree is complete under `tmp/`, synced, renamed into place, its folder
+//! synced; only then is the record written the same way. So a record never names bytes that are not
+//! there. Nothing in `trees/`, `blobs/` and `records/` is ever changed.
+
+mod blobs;
+mod error;
+pub mod gc;
+mod journal;
+mod locks;
+mod records;
+mod roots;
+pub mod source;
+mod stat_cache;
+pub mod substituter;
+pub mod transfer;
+pub mod tree;
+pub mod verify;
+
+pub use error::{Result, StoreError};
+pub use journal::{JournalWriter, RunId};
+pub use locks::{KeyLock, StoreLease};
+pub use records::{Stored, decode as decode_record};
+pub use roots::{Root, RootEntry};
+pub use stat_cache::StatCache;
+
+use fs_err as fs;
+use std::path::{Path, PathBuf};
+
+/// Version of the on-disk layout. A store of a newer format is refused.
+pub const FORMAT: u32 = 1;
+
+/// A store on disk. Cheap to clone; any number of processes may use one at once.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+    read_only: bool,
+}
+
+impl Store {
+    /// Opens the store in `root`, creating it when absent.
+    pub fn open(root: &Path) -> Result<Self> {
+        fs::create_dir_all(root)?;
+        let root = fs::canonicalize(root)?;
+        let format = root.join("format");
+        if !format.exists() {
+            let foreign = fs::read_dir(&root)?.filter_map(std::result::Result::ok).find(|e| {
+                !matches!(e.file_name().to_str(), Some("format" | "tmp" | "lock"))
+                    && !Self::FOLDERS.iter().any(|f| e.file_name() == **f)
+            });
+            if let Some(entry) = foreign {
+                return Err(StoreError::NotAStore { root, found: entry.path() });
+            }
+            for dir in Self::FOLDERS {
+                fs::create_dir_all(root.join(dir))?;
+            }
+            write_atomic(&root, &format, format!("sim-pipe store {FORMAT}\n").as_bytes())?;
+        }
+        let store = Self::open_existing(&root)?;
+        for dir in Self::FOLDERS {
+            let dir = root.join(dir);
+            if !dir.is_dir() {
+                fs::create_dir_all(dir)?;
+            }
+        }
+        Ok(store)
+    }
+
+    /// Opens a store that must be there, without writing anything.
+    pub fn open_existing(root: &Path) -> Result<Self> {
+        let path = root.join("format");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(StoreError::Missing { root: root.to_path_buf() });
+            }
+            Err(e) => return Err(e.into()),
+        };
+        let version = text
+            .strip_prefix("sim-pipe store ")
+            .and_then(|v| v.trim().parse::<u32>().ok())
+            .ok_or_else(|| StoreError::BadFormatFile { path: path.clone(), text: text.clone() })?;
+        if version > FORMAT {
+            return Err(StoreError::NewerFormat { root: root.to_path_buf(), found: version });
+        }
+        let root = fs::canonicalize(root)?;
+        let read_only =
+            rustix::fs::access(root.join("records").as_path(), rustix::fs::Access::WRITE_OK).is_err();
+        Ok(Self { root, read_only })
+    }
+
+    const FOLDERS: [&str; 9] =
+        ["trees", "blobs", "records", "locks", "roots", "journal", "cache", "quarantine", "tmp"];
+
+    /// The store's folder, absolute.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether this process may not write to it.
+    pub fn read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// The folder of trees.
+    pub fn trees(&self) -> PathBuf {
+        self.root.join("trees")
+    }
+
+    /// A file of the disposable cache.
+    pub fn cache_file(&self, name: &str) -> PathBuf {
+        self.root.join("cache").join(name)
+    }
+
+    /// A new empty folder below `tmp/`, removed with all it holds when the guard is dropped.
+    pub fn scratch(&self, prefix: &str) -> Result<Scratch> {
+        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(self.root.join("tmp"))?;
+        Ok(Scratch { path: dir.keep() })
+    }
+}
+
+/// A folder below `tmp/`. Unlike a plain temporary folder it can hold read-only folders.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps the folder and gives its path.
+    pub fn keep(self) -> PathBuf {
+        let path = self.path.clone();
+        std::mem::forget(self);
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed now is swept by the next gc.
+        let _ = tree::remove_all(&self.path);
+    }
+}
+
+/// Writes `bytes` to `path` so that a reader sees all of it or nothing, after a crash too.
+/// `root` is the store, whose `tmp/` is on the same file system.
+pub(crate) fn write_atomic(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+    use std::io::Write;
+    let tmp = root.join("tmp");
+    fs::create_dir_all(&tmp)?;
+    let mut file = tempfile::Builder::new().prefix("write-").tempfile_in(&tmp)?;
+    file.write_all(bytes).map_err(|e| StoreError::at(path, e))?;
+    file.as_file().sync_all().map_err(|e| StoreError::at(path, e))?;
+    file.persist(path).map_err(|e| StoreError::at(path, e.error))?;
+    sync_dir(path.parent().unwrap_or(root))
+}
+
+/// Makes renames in a folder durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
+    fs::File::open(dir)?.sync_all()?;
+    Ok(())
+}

@@ -89,7 +89,7 @@ pub fn parse_memory(text: &str) -> Result<MemoryLimit, UnitError> {
             });
         }
     };
-    if !(bytes >= 1.0 && bytes <= 9e18) {
+    if !(1.0..=9e18).contains(&bytes) {
         return Err(UnitError::Range(text.to_owned()));
     }
     Ok(MemoryLimit::Bytes(bytes as u64))

@@ -1,0 +1,94 @@
+//! The journal: one append-only file a run, one JSON line an event. It tells what happened when; no
+//! result depends on it.
+
+use crate::{Result, Store, StoreError};
+use fs_err as fs;
+use sim_model::event::{EVENT_VERSION, Event, Line};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// A run's id: its start in milliseconds since 1970 and the process id, both in base 36, so that ids
+/// sort by time and two runs never share one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunId(String);
+
+impl RunId {
+    /// The id of a run that starts now in this process.
+    pub fn new(unix_ms: u64, process: u32) -> Self {
+        Self(format!("{}-{}", base36(unix_ms, 9), base36(u64::from(process), 1)))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn base36(mut n: u64, width: usize) -> String {
+    let mut digits = Vec::new();
+    while n > 0 || digits.len() < width {
+        digits.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(n % 36) as usize]);
+        n /= 36;
+    }
+    digits.reverse();
+    String::from_utf8_lossy(&digits).into_owned()
+}
+
+/// Appends to one run's journal.
+#[derive(Debug)]
+pub struct JournalWriter {
+    file: fs::File,
+    run: RunId,
+}
+
+impl JournalWriter {
+    /// Writes one event. A line is one `write` call, so a reader never sees half of one except at the
+    /// very end after a crash.
+    pub fn write(&mut self, at_unix_ms: u64, event: &Event) -> Result<Line> {
+        let line =
+            Line { v: EVENT_VERSION, at_unix_ms, run: self.run.0.clone(), event: event.clone() };
+        let mut bytes = serde_json::to_vec(&line).map_err(std::io::Error::other)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes)?;
+        Ok(line)
+    }
+}
+
+impl Store {
+    /// Starts the journal of a run.
+    pub fn journal(&self, run: &RunId) -> Result<JournalWriter> {
+        let path = self.root().join("journal").join(format!("{}.jsonl", run.0));
+        let file = fs::OpenOptions::new().create_new(true).append(true).open(path)?;
+        Ok(JournalWriter { file, run: run.clone() })
+    }
+
+    /// Journal files, oldest first.
+    pub fn journals(&self) -> Result<Vec<PathBuf>> {
+        let mut out: Vec<PathBuf> = fs::read_dir(self.root().join("journal"))?
+            .filter_map(|e| e.ok().map(|e| e.path()))
+            .filter(|p| p.extension().is_some_and(|e| e == "jsonl"))
+            .collect();
+        out.sort();
+        Ok(out)
+    }
+
+    /// The lines of one journal file. A cut last line (a crash) is left out; any other bad line is
+    /// an error.
+    pub fn journal_lines(&self, path: &std::path::Path) -> Result<Vec<Line>> {
+        let bytes = fs::read(path)?;
+        let mut out = Vec::new();
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            match serde_json::from_slice(line) {
+                Ok(line) => out.push(line),
+                Err(_) if line.last() != Some(&b'\n') => break,
+                Err(e) => {
+                    return Err(StoreError::DamagedRecord {
+                        path: path.to_path_buf(),
+                        problem: e.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,74 @@
+//! Locks between processes. The kernel releases them when their holder dies, however it dies.
+
+use crate::{Result, Store, StoreError};
+use sim_model::Digest;
+use std::fs::{File, TryLockError};
+
+/// Held while this process uses the store; `gc` waits for all of them.
+#[derive(Debug)]
+pub struct StoreLease {
+    _file: File,
+}
+
+/// Held while this process runs a key; others that want the same key wait.
+#[derive(Debug)]
+pub struct KeyLock {
+    _file: File,
+}
+
+impl Store {
+    fn lock_file(&self, name: &str) -> Result<File> {
+        let path = self.root().join(name);
+        File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(|e| StoreError::at(&path, e))
+    }
+
+    /// Takes part in the store: nothing is collected until the lease is dropped. Waits for a running
+    /// `gc` to end.
+    pub fn lease(&self) -> Result<StoreLease> {
+        let file = self.lock_file("lock")?;
+        file.lock_shared().map_err(|e| StoreError::at(&self.root().join("lock"), e))?;
+        Ok(StoreLease { _file: file })
+    }
+
+    /// The whole store for this process alone, or [`StoreError::InUse`] at once.
+    pub(crate) fn lease_alone(&self) -> Result<StoreLease> {
+        let file = self.lock_file("lock")?;
+        match file.try_lock() {
+            Ok(()) => Ok(StoreLease { _file: file }),
+            Err(TryLockError::WouldBlock) => {
+                Err(StoreError::InUse { root: self.root().to_path_buf() })
+            }
+            Err(TryLockError::Error(e)) => Err(StoreError::at(&self.root().join("lock"), e)),
+        }
+    }
+
+    /// The right to run `key`, or `None` when another process has it.
+    pub fn try_lock_key(&self, key: &Digest) -> Result<Option<KeyLock>> {
+        let file = self.lock_file(&format!("locks/{key}"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(KeyLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => {
+                Err(StoreError::at(&self.root().join("locks").join(key.to_string()), e))
+            }
+        }
+    }
+
+    /// The machine-wide right to measure on this store. `None` when another process measures.
+    pub fn try_lock_measuring(&self) -> Result<Option<KeyLock>> {
+        let file = self.lock_file("locks/measuring")?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(KeyLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => {
+                Err(StoreError::at(&self.root().join("locks/measuring"), e))
+            }
+        }
+    }
+}
