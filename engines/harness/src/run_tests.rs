@@ -1,5 +1,5 @@
 use super::*;
-use sim_engine_protocol::{Body, BodyKind, Capabilities, Limits, Precision, SCENE_FORMAT};
+use sim_engine_protocol::{Body, BodyKind, Capabilities, Limits, Pose, Precision, SCENE_FORMAT};
 use std::cell::RefCell;
 use std::rc::Rc;
 
