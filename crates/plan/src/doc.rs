@@ -1,0 +1,284 @@
+//! A parsed TOML text as a small tree in which every key and value knows where it was written.
+//!
+//! Syntax errors are reported here, all at once. Integers beyond 64 bits, floats that are not
+//! finite, and dates become [`Val::Bad`]; the first two are reported here too.
+
+use crate::diag::{Diag, Sink};
+use crate::source::Span;
+use crate::suggest::quote;
+use std::borrow::Cow;
+use toml::de::{DeTable, DeValue};
+
+/// Largest text of which all syntax errors are reported; of a larger one the first is.
+const RECOVER: usize = 4 << 20;
+
+/// A value and where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Node<'t> {
+    pub(crate) span: Span,
+    pub(crate) val: Val<'t>,
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(crate) enum Val<'t> {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Str(Cow<'t, str>),
+    List(Vec<Node<'t>>),
+    Table(Table<'t>),
+    /// Not usable; `true` when that was reported already.
+    Bad(bool, &'static str),
+}
+
+/// A table in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table<'t> {
+    pub(crate) entries: Vec<Entry<'t>>,
+}
+
+/// A key with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'t> {
+    pub(crate) key: Cow<'t, str>,
+    pub(crate) key_span: Span,
+    pub(crate) node: Node<'t>,
+}
+
+impl<'t> Table<'t> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry<'t>> {
+        self.entries.iter().find(|e| e.key == key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Entry<'t>> {
+        self.entries.iter_mut().find(|e| e.key == key)
+    }
+}
+
+impl<'t> Node<'t> {
+    /// TOML name of the type.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match &self.val {
+            Val::Bool(_) => "boolean",
+            Val::Int(_) => "integer",
+            Val::Float(_) => "float",
+            Val::Str(_) => "string",
+            Val::List(_) => "array",
+            Val::Table(_) => "table",
+            Val::Bad(_, name) => name,
+        }
+    }
+
+    /// Whether it was reported already.
+    pub(crate) fn reported(&self) -> bool {
+        matches!(self.val, Val::Bad(true, _))
+    }
+
+    /// Whether a string at any depth has a brace, so that placeholders must be looked for.
+    pub(crate) fn has_braces(&self) -> bool {
+        match &self.val {
+            Val::Str(s) => s.contains(['{', '}']),
+            Val::List(items) => items.iter().any(Node::has_braces),
+            Val::Table(t) => t.entries.iter().any(|e| e.node.has_braces()),
+            _ => false,
+        }
+    }
+}
+
+/// Parses a text. With syntax errors the tree holds what could be made out.
+pub(crate) fn parse<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Table<'t> {
+    let table = match DeTable::parse(text) {
+        Ok(table) => table.into_inner(),
+        Err(error) if text.len() > RECOVER => {
+            sink.damaged = true;
+            sink.push(
+                syntax(&error, text, file).help(
+                    "a text this large is checked no further \
+                once its syntax is wrong"
+                        .to_owned(),
+                ),
+            );
+            DeTable::new()
+        }
+        Err(_) => {
+            sink.damaged = true;
+            let (table, errors) = DeTable::parse_recoverable(text);
+            errors.iter().for_each(|e| sink.push(syntax(e, text, file)));
+            table.into_inner()
+        }
+    };
+    convert_table(table, file, sink)
+}
+
+/// Parses a single value, such as one given on the command line.
+pub(crate) fn parse_value<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Option<Node<'t>> {
+    match DeValue::parse(text) {
+        Ok(value) => {
+            let span = Span::new(file, value.span());
+            Some(convert(value.into_inner(), span, sink))
+        }
+        Err(_) => None,
+    }
+}
+
+fn syntax(error: &toml::de::Error, text: &str, file: u32) -> Diag {
+    let clip = |at: usize| {
+        let mut at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let span = error.span().unwrap_or(0..0);
+    let span = Span::new(file, clip(span.start)..clip(span.end.max(span.start)));
+    let message = error.message();
+    let help = match message {
+        "duplicate key" => {
+            Some("give each key once in a table, and each `[table]` once".to_owned())
+        }
+        _ => None,
+    };
+    Diag::error("SP0004", span, message.to_owned()).help(help)
+}
+
+fn convert_table<'t>(table: DeTable<'t>, file: u32, sink: &mut Sink) -> Table<'t> {
+    let mut entries: Vec<_> = table
+        .into_iter()
+        .map(|(key, value)| {
+            let span = Span::new(file, value.span());
+            let node = convert(value.into_inner(), span, sink);
+            Entry { key_span: Span::new(file, key.span()), key: key.into_inner(), node }
+        })
+        .collect();
+    entries.sort_by_key(|e| e.key_span);
+    Table { entries }
+}
+
+/// Recursion is bounded by the parser's own limit on nesting.
+fn convert<'t>(value: DeValue<'t>, span: Span, sink: &mut Sink) -> Node<'t> {
+    let val = match value {
+        DeValue::String(s) => Val::Str(s),
+        DeValue::Boolean(b) => Val::Bool(b),
+        // What the parser puts where a value was missing.
+        DeValue::Integer(_) if sink.damaged && span.end == 0 => Val::Bad(true, "integer"),
+        DeValue::Integer(i) => match i64::from_str_radix(i.as_str(), i.radix()) {
+            Ok(i) => Val::Int(i),
+            Err(_) => {
+                let text = quote(&i.to_string());
+                sink.push(
+                    Diag::error("SP0112", span, format!("the integer {text} is too large"))
+                        .help("integers have 64 bits and a sign".to_owned()),
+                );
+                Val::Bad(true, "integer")
+            }
+        },
+        DeValue::Float(f) => match f.as_str().parse::<f64>() {
+            Ok(x) if x.is_finite() => Val::Float(x),
+            _ => {
+                let text = quote(f.as_str());
+                sink.push(
+                    Diag::error("SP0112", span, format!("the number {text} is not finite"))
+                        .help("a number in a pipeline file is finite".to_owned()),
+                );
+                Val::Bad(true, "float")
+            }
+        },
+        DeValue::Datetime(_) => Val::Bad(false, "date"),
+        DeValue::Array(items) => Val::List(
+            items
+                .into_iter()
+                .map(|item| {
+                    let span = Span::new(span.file, item.span());
+                    convert(item.into_inner(), span, sink)
+                })
+                .collect(),
+        ),
+        DeValue::Table(table) => Val::Table(convert_table(table, span.file, sink)),
+    };
+    Node { span, val }
+}
+
+/// The bytes of the text at which a part of a decoded string is written: escapes are followed, so
+/// that an underline stands below exactly that part. `part` is a range of bytes of the decoded
+/// string, `raw` the string as written, with its quotes.
+pub(crate) fn inside(span: Span, raw: &str, part: std::ops::Range<usize>) -> Span {
+    let (quotes, escapes) = match raw {
+        _ if raw.starts_with("\"\"\"") => (3, true),
+        _ if raw.starts_with("'''") => (3, false),
+        _ if raw.starts_with('"') => (1, true),
+        _ if raw.starts_with('\'') => (1, false),
+        _ => return span,
+    };
+    let mut at = quotes;
+    if quotes == 3 {
+        at += ["\r\n", "\n"].iter().find(|n| raw[at..].starts_with(**n)).map_or(0, |n| n.len());
+    }
+    let mut decoded = 0;
+    let (mut start, mut end) = (None, None);
+    while at < raw.len() {
+        if decoded >= part.end {
+            end = Some(at);
+            break;
+        }
+        let Some(c) = raw[at..].chars().next() else { break };
+        let (written, meant) = match c {
+            '\\' if escapes => escape(&raw[at..]),
+            c => (c.len_utf8(), c.len_utf8()),
+        };
+        if start.is_none() && decoded >= part.start && meant > 0 {
+            start = Some(at);
+        }
+        at += written;
+        decoded += meant;
+    }
+    let base = span.start as usize;
+    match (start, end) {
+        (Some(start), Some(end)) => Span::new(span.file, base + start..base + end),
+        _ => span,
+    }
+}
+
+/// Bytes that an escape takes in the text, and in the string that it means.
+fn escape(text: &str) -> (usize, usize) {
+    let digits = match text.as_bytes().get(1) {
+        Some(b'x') => 2,
+        Some(b'u') => 4,
+        Some(b'U') => 8,
+        Some(b' ' | b'\t' | b'\r' | b'\n') => {
+            let rest = text[1..].trim_start_matches([' ', '\t', '\r', '\n']);
+            return (text.len() - rest.len(), 0);
+        }
+        _ => return (2.min(text.len()), 1),
+    };
+    let code = text.get(2..2 + digits).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+    let c = code.and_then(char::from_u32);
+    ((2 + digits).min(text.len()), c.map_or(1, char::len_utf8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_strings_are_found_behind_escapes() {
+        for (raw, part) in [
+            (r#""ab{x}""#, "{x}"),
+            (r#""\"\t{x}""#, "{x}"),
+            (r#""\u00e9\U0001F600{x}y""#, "{x}"),
+            ("\"\"\"\n\\\n   {x} \"\"\"", "{x}"),
+            ("'''\nq{x}'''", "{x}"),
+            (r"'\{x}'", "{x}"),
+        ] {
+            let text = format!("k = {raw}");
+            let mut sink = Sink::default();
+            let table = parse(&text, 0, &mut sink);
+            assert!(!sink.failed());
+            let node = &table.entries[0].node;
+            let Val::Str(s) = &node.val else { panic!() };
+            let at = s.find(part).unwrap();
+            let found = inside(node.span, &text[node.span.range()], at..at + part.len());
+            assert_eq!(&text[found.range()], part, "{raw}");
+        }
+    }
+}

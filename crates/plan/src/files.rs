@@ -1,0 +1,179 @@
+//! The planner's only view of the world: files below the project's root, by relative path with `/`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Largest text that is read, in bytes.
+pub(crate) const MAX_TEXT: u64 = 64 << 20;
+/// Most files that one glob may look at.
+pub(crate) const MAX_LISTED: usize = 1_000_000;
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// Files of a project. Paths are relative to its root, with `/`; the root itself is the empty path.
+pub trait Files {
+    /// The bytes of a file of at most 64 MiB. The error is a sentence fragment.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// What is there, links followed.
+    fn kind(&self, path: &str) -> Option<FileKind>;
+    /// Files below a folder, as paths relative to the root, sorted, folders and links to folders
+    /// not entered at `depth` levels (1: only the folder's own files). Names that begin with a dot
+    /// are left out with all that is below them.
+    fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String>;
+}
+
+/// Files on disk.
+#[derive(Clone, Debug)]
+pub struct OsFiles {
+    root: PathBuf,
+}
+
+impl OsFiles {
+    /// Files below `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
+    }
+}
+
+impl Files for OsFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        use std::io::Read;
+        let file = std::fs::File::open(self.at(path)).map_err(|e| e.to_string())?;
+        let meta = file.metadata().map_err(|e| e.to_string())?;
+        if !meta.is_file() {
+            return Err("not a regular file".to_owned());
+        }
+        let mut bytes = Vec::with_capacity(meta.len().min(MAX_TEXT) as usize);
+        file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+        if bytes.len() as u64 > MAX_TEXT {
+            return Err(format!("larger than {} MiB", MAX_TEXT >> 20));
+        }
+        Ok(bytes)
+    }
+
+    fn kind(&self, path: &str) -> Option<FileKind> {
+        let meta = std::fs::metadata(self.at(path)).ok()?;
+        Some(if meta.is_dir() { FileKind::Folder } else { FileKind::File })
+    }
+
+    fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String> {
+        let mut found = Vec::new();
+        walk(&self.at(folder), folder, depth, &mut found)?;
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+/// Depth is bounded by the path length that the system allows, since links are not followed.
+fn walk(at: &Path, name: &str, depth: usize, found: &mut Vec<String>) -> Result<(), String> {
+    let tell = |e: std::io::Error| format!("{}: {e}", if name.is_empty() { "." } else { name });
+    for entry in std::fs::read_dir(at).map_err(tell)? {
+        let entry = entry.map_err(tell)?;
+        let file_name = entry.file_name();
+        if file_name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let Some(text) = file_name.to_str() else {
+            return Err(format!("{name}: the name {file_name:?} is not UTF-8"));
+        };
+        let path = if name.is_empty() { text.to_owned() } else { format!("{name}/{text}") };
+        if entry.file_type().map_err(tell)?.is_dir() {
+            if depth > 1 {
+                walk(&entry.path(), &path, depth - 1, found)?;
+            }
+            continue;
+        }
+        if found.len() >= MAX_LISTED {
+            return Err(format!("more than {MAX_LISTED} files"));
+        }
+        found.push(path);
+    }
+    Ok(())
+}
+
+/// Files in memory, for tests and for checking a text that is not on disk.
+#[derive(Clone, Debug, Default)]
+pub struct MemFiles {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl MemFiles {
+    /// No files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file.
+    #[must_use]
+    pub fn with(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.files.insert(path.to_owned(), bytes.into());
+        self
+    }
+}
+
+impl Files for MemFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.files.get(path).cloned().ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn kind(&self, path: &str) -> Option<FileKind> {
+        if self.files.contains_key(path) {
+            return Some(FileKind::File);
+        }
+        let below = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let next = self.files.range(below.clone()..).next()?;
+        next.0.starts_with(&below).then_some(FileKind::Folder)
+    }
+
+    fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String> {
+        let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let inside = self.files.range(below.clone()..).map(|(path, _)| path);
+        Ok(inside
+            .take_while(|path| path.starts_with(&below))
+            .filter(|path| {
+                let mut parts = path[below.len()..].split('/');
+                parts.clone().count() <= depth && !parts.any(|p| p.starts_with('.'))
+            })
+            .cloned()
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_disk_agree() {
+        let root = std::env::temp_dir().join(format!("sim-plan-files-{}", std::process::id()));
+        let mut mem = MemFiles::new();
+        for path in ["a.csv", "d/b.csv", "d/e/c.csv", "d/.hidden/x.csv", ".dot.csv", "d2/z"] {
+            let at = root.join(path);
+            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+            std::fs::write(&at, path).unwrap();
+            mem = mem.with(path, path);
+        }
+        let disk = OsFiles::new(&root);
+        for (folder, depth) in [("", usize::MAX), ("d", usize::MAX), ("d", 1), ("", 2), ("d2", 9)] {
+            assert_eq!(mem.list(folder, depth), disk.list(folder, depth), "{folder} {depth}");
+        }
+        assert_eq!(mem.list("", 1).unwrap(), ["a.csv"]);
+        for path in ["", "a.csv", "d", "d/e", "nothing", "d2/z"] {
+            assert_eq!(mem.kind(path), disk.kind(path), "{path}");
+        }
+        assert_eq!(disk.read("d/b.csv").unwrap(), b"d/b.csv");
+        assert!(disk.read("d").is_err());
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

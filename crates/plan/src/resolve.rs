@@ -1,0 +1,685 @@
+//! Inputs: what each string below `inputs.` takes, and drafts become planned actions.
+
+use crate::check::{Input, Pipeline, Stage};
+use crate::diag::Diag;
+use crate::doc::{Node, Val};
+use crate::expand::{CellOut, Expansion, Pending};
+use crate::params;
+use crate::paths;
+use crate::reference::{self, Reference};
+use crate::registry::Registry;
+use crate::source::Span;
+use crate::suggest::{count, did_you_mean, list, nearest, quote};
+use crate::world::{Bindings, World};
+use globset::GlobMatcher;
+use sim_model::kind::DraftInput;
+use sim_model::plan::{PlannedAction, PlannedInput};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Most edges of a graph, matched files included.
+const MAX_EDGES: usize = 20_000_000;
+
+/// What a glob matched: its fixed folder and its files.
+type Matched = Rc<(String, Vec<String>)>;
+
+struct Resolver<'p, 't, 'w, 'f> {
+    pipeline: &'p Pipeline<'t>,
+    cells: &'p [CellOut],
+    locals: &'p [u32],
+    stages: &'p [std::ops::Range<usize>],
+    incomplete: &'p [bool],
+    /// `STAGE[CELL]` to the cell.
+    by_label: HashMap<&'p str, usize>,
+    /// Suffix and whether `[*]` selects it, for each action.
+    shown: Vec<(Rc<str>, bool)>,
+    matchers: HashMap<String, Option<GlobMatcher>>,
+    globs: HashMap<String, Option<Matched>>,
+    edges: usize,
+    full: bool,
+    world: &'w mut World<'f>,
+}
+
+/// What one string takes.
+enum Taken {
+    Source(String),
+    Glob(String, Matched),
+    /// Actions; whether the string may take several; a part of the output.
+    Actions {
+        ids: Vec<u32>,
+        wild: bool,
+        subpath: Option<String>,
+    },
+}
+
+/// Makes planned actions of everything drafted. Indices are numbers of drafts.
+pub(crate) fn resolve(
+    pipeline: &Pipeline<'_>,
+    expansion: Expansion,
+    kinds: &Registry,
+    world: &mut World<'_>,
+) -> Vec<PlannedAction> {
+    let Expansion { pending, locals, cells, stages, incomplete, mut repeated } = expansion;
+    let empty: Rc<str> = "".into();
+    let suffix = |p: &Pending| match p.draft.suffix.as_str() {
+        "" => empty.clone(),
+        suffix => suffix.into(),
+    };
+    let mut resolver = Resolver {
+        pipeline,
+        cells: &cells,
+        locals: &locals,
+        stages: &stages,
+        incomplete: &incomplete,
+        by_label: cells.iter().enumerate().map(|(i, c)| (c.label.as_str(), i)).collect(),
+        shown: pending.iter().map(|p| (suffix(p), p.draft.export)).collect(),
+        matchers: HashMap::new(),
+        globs: HashMap::new(),
+        edges: 0,
+        full: false,
+        world,
+    };
+    let mut actions: Vec<PlannedAction> = Vec::with_capacity(pending.len());
+    let mut pending = pending.into_iter();
+    repeated.reverse();
+    for (at, cell) in cells.iter().enumerate() {
+        let stage = &pipeline.stages[cell.stage as usize];
+        let declared = resolver.declared(stage, cell);
+        let locals = &locals[cell.locals.clone()];
+        for p in pending.by_ref().take(cell.fresh.len()) {
+            let inputs = resolver.inputs(&p, &declared, locals, stage);
+            actions.push(planned(p, inputs, locals, stage, pipeline, kinds, resolver.world));
+        }
+        while let Some((_, p, id)) = repeated.pop_if(|(cell, ..)| *cell == at) {
+            let inputs = resolver.inputs(&p, &declared, locals, stage);
+            let second = planned(p, inputs, locals, stage, pipeline, kinds, resolver.world);
+            if let Some(field) = difference(&actions[id as usize], &second) {
+                let text = format!(
+                    "two stages make the shared action {} differently: {field}",
+                    quote(&second.label)
+                );
+                let first = pipeline.by_name.get(actions[id as usize].stage.as_str());
+                let mut diag = Diag::error("SP0407", stage.span, text);
+                if let Some(first) = first {
+                    diag = diag.also(pipeline.stages[*first].span, "first made by this stage");
+                }
+                resolver.world.push(diag);
+            }
+        }
+    }
+    // Stages that could not be expanded: what can be said without a cell.
+    for (at, stage) in pipeline.stages.iter().enumerate() {
+        if stages.get(at).is_none_or(|cells| cells.is_empty()) {
+            for input in &stage.inputs {
+                for node in input.items.iter().filter(|n| !n.has_braces()) {
+                    resolver.take(input, node, &Bindings::new(), stage);
+                }
+            }
+        }
+    }
+    actions
+}
+
+fn difference(a: &PlannedAction, b: &PlannedAction) -> Option<&'static str> {
+    [
+        (a.kind == b.kind, "`kind`"),
+        (a.class == b.class, "`class`"),
+        (a.args == b.args, "arguments"),
+        (a.argv == b.argv, "the command line"),
+        (a.seed == b.seed, "`seed`"),
+        (a.repeat == b.repeat, "the repeat"),
+        (a.inputs == b.inputs, "inputs"),
+        (a.outputs == b.outputs, "outputs"),
+        (a.env == b.env, "`env`"),
+        (a.tools == b.tools, "tools"),
+        (a.network == b.network, "the network"),
+        (a.after == b.after, "what it waits for"),
+    ]
+    .into_iter()
+    .find(|(same, _)| !same)
+    .map(|(_, name)| name)
+}
+
+type Inputs = std::collections::BTreeMap<String, PlannedInput>;
+
+fn planned(
+    p: Pending,
+    inputs: Inputs,
+    locals: &[u32],
+    stage: &Stage<'_>,
+    pipeline: &Pipeline<'_>,
+    kinds: &Registry,
+    world: &World<'_>,
+) -> PlannedAction {
+    let d = p.draft;
+    let mut origins = d.origins;
+    for (name, input) in &d.inputs {
+        if let DraftInput::Declared(declared) = input
+            && let Some(input) = stage.inputs.iter().find(|i| i.name == declared)
+        {
+            origins
+                .entry(format!("inputs.{name}"))
+                .or_insert_with(|| world.sources.origin(input.span));
+        }
+    }
+    let seed = stage.seed.map(|n| n.span).or(pipeline.seed_span);
+    if let Some(span) = seed {
+        origins.entry("seed".to_owned()).or_insert_with(|| world.sources.origin(span));
+    }
+    let global = |i: &usize| locals.get(*i).map(|id| *id as usize);
+    PlannedAction {
+        label: p.label,
+        stage: stage.name.to_owned(),
+        kind: d.kind.to_owned(),
+        fingerprint: kinds.get(d.kind).map(|k| k.fingerprint()).unwrap_or_default().to_owned(),
+        class: d.class,
+        args: d.args,
+        origins,
+        argv: d.argv,
+        seed: d.seed,
+        repeat: d.repeat,
+        inputs,
+        outputs: d.outputs,
+        env: d.env,
+        tools: d.tools,
+        network: d.network,
+        limits: p.limits,
+        after: d.after.iter().filter_map(global).collect(),
+        order: d.order,
+        export: d.export,
+    }
+}
+
+impl<'p, 't> Resolver<'p, 't, '_, '_> {
+    /// Every declared input of a cell; `None` for one that has errors.
+    fn declared(&mut self, stage: &Stage<'t>, cell: &CellOut) -> Vec<Option<PlannedInput>> {
+        let bindings = match stage.matrix.cells.get(cell.index as usize) {
+            Some(indices) if !indices.is_empty() => stage.matrix.bindings(indices),
+            _ => Bindings::new(),
+        };
+        stage.inputs.iter().map(|input| self.input(input, &bindings, stage)).collect()
+    }
+
+    fn inputs(
+        &mut self,
+        p: &Pending,
+        declared: &[Option<PlannedInput>],
+        locals: &[u32],
+        stage: &Stage<'t>,
+    ) -> Inputs {
+        let mut out = Inputs::new();
+        for (name, input) in &p.draft.inputs {
+            let planned = match input {
+                DraftInput::Declared(of) => {
+                    let at = stage.inputs.iter().position(|i| i.name == of);
+                    if at.is_none() && !self.world.sink.failed() {
+                        let text = format!(
+                            "the kind `{}` uses the input {}, which the stage does not declare",
+                            stage.kind_name,
+                            quote(of)
+                        );
+                        let help = format!("add `inputs.{of} = \"...\"`");
+                        self.world.push(Diag::error("SP0309", stage.span, text).help(help));
+                    }
+                    let planned = at.and_then(|at| declared[at].clone());
+                    self.spend(planned.as_ref().map_or(0, weight), stage.span);
+                    planned
+                }
+                DraftInput::Source(path) => {
+                    let path = params::path(path, stage.span, self.world);
+                    path.map(PlannedInput::Source)
+                }
+                DraftInput::Draft { index, subpath } => {
+                    let index = locals.get(*index).map(|id| *id as usize);
+                    index.map(|index| PlannedInput::Action { index, subpath: subpath.clone() })
+                }
+                DraftInput::Provenance => Some(PlannedInput::Provenance),
+            };
+            if let Some(planned) = planned {
+                out.insert(name.clone(), planned);
+            }
+        }
+        out
+    }
+
+    /// Counts edges, and says once that there are too many.
+    fn spend(&mut self, edges: usize, span: Span) -> bool {
+        self.edges += edges;
+        if self.edges > MAX_EDGES && !self.full {
+            self.full = true;
+            let text = format!("the pipeline has more than {MAX_EDGES} dependencies");
+            let help = "let one stage gather, and the others take what it gathered".to_owned();
+            self.world.push(Diag::error("SP0314", span, text).help(help));
+        }
+        !self.full
+    }
+
+    /// What one declared input takes in one cell.
+    fn input(
+        &mut self,
+        input: &Input<'t>,
+        bindings: &Bindings,
+        stage: &Stage<'t>,
+    ) -> Option<PlannedInput> {
+        let spec = input.spec;
+        let open = spec.is_some_and(|s| s.name == "*");
+        let takes_many = spec.is_none_or(|s| s.many);
+        let mut taken = Vec::with_capacity(input.items.len());
+        let mut good = true;
+        for node in &input.items {
+            match self.take(input, node, bindings, stage) {
+                Some(t) => taken.push((t, node.span)),
+                None => good = false,
+            }
+        }
+        if !good || taken.is_empty() {
+            return None;
+        }
+        let actions = taken.iter().filter(|(t, _)| matches!(t, Taken::Actions { .. })).count();
+        if actions != 0 && actions != taken.len() {
+            let text = format!("the input `{}` mixes files and stages", input.name);
+            let help = "give each its own input".to_owned();
+            self.world.push(Diag::error("SP0312", input.span, text).help(help));
+            return None;
+        }
+        if actions == 0 {
+            if takes_many && !open {
+                let text = format!("the input `{}` takes what stages made", input.name);
+                let help = "write `STAGE[*]` or `STAGE[CELL]`".to_owned();
+                self.world.push(Diag::error("SP0313", input.span, text).help(help));
+                return None;
+            }
+            return Some(sources(taken));
+        }
+        if input.list || (takes_many && !open) {
+            return self.many(taken, input, takes_many);
+        }
+        let Some((Taken::Actions { ids, wild, subpath }, span)) = taken.pop() else { return None };
+        if wild {
+            return self.many(
+                vec![(Taken::Actions { ids, wild, subpath }, span)],
+                input,
+                takes_many,
+            );
+        }
+        match ids.as_slice() {
+            [id] => Some(PlannedInput::Action { index: *id as usize, subpath }),
+            _ => {
+                let n = count(ids.len(), "action");
+                let text = format!("the input `{}` takes one action, and this is {n}", input.name);
+                let help = self.choices(&ids);
+                self.world.push(Diag::error("SP0307", span, text).help(help));
+                None
+            }
+        }
+    }
+
+    fn many(
+        &mut self,
+        taken: Vec<(Taken, Span)>,
+        input: &Input<'t>,
+        allowed: bool,
+    ) -> Option<PlannedInput> {
+        if !allowed {
+            let text = format!("the input `{}` takes one action, and this may be many", input.name);
+            let help = "name one cell in the brackets, such as `STAGE[{NAME}]` with a matrix name";
+            self.world.push(Diag::error("SP0307", input.span, text).help(help.to_owned()));
+            return None;
+        }
+        let mut all = Vec::new();
+        for (t, span) in taken {
+            let Taken::Actions { ids, subpath, .. } = t else { continue };
+            if subpath.is_some() {
+                let text = "a part can be taken of one action only".to_owned();
+                let help = "take the whole outputs, without `:PATH`".to_owned();
+                self.world.push(Diag::error("SP0301", span, text).help(help));
+                return None;
+            }
+            all.extend(ids.into_iter().map(|id| id as usize));
+        }
+        all.sort_unstable();
+        all.dedup();
+        Some(PlannedInput::Many(all))
+    }
+
+    /// How to name one of these actions.
+    fn choices(&self, ids: &[u32]) -> String {
+        let cell = |id: &u32| self.cells.iter().find(|c| c.fresh.contains(&(*id as usize)));
+        let mut names = Vec::new();
+        for id in ids.iter().take(4) {
+            if let Some(cell) = cell(id) {
+                let suffix = &self.shown[*id as usize].0;
+                let slash = if suffix.is_empty() { "" } else { "/" };
+                let brackets =
+                    if cell.label.ends_with(']') || slash.is_empty() { "" } else { "[]" };
+                names.push(format!("{}{brackets}{slash}{suffix}", cell.label));
+            }
+        }
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        format!(
+            "name one: {}{}",
+            list(&names).unwrap_or_default(),
+            if ids.len() > 4 { ", …" } else { "" }
+        )
+    }
+
+    /// What one string takes; `None` after a diagnostic, or when the stage it names has errors.
+    fn take(
+        &mut self,
+        input: &Input<'t>,
+        node: &Node<'t>,
+        bindings: &Bindings,
+        stage: &Stage<'t>,
+    ) -> Option<Taken> {
+        let text = self.world.string(node, bindings)?;
+        let span = node.span;
+        if let Some(path) = text.strip_prefix("./") {
+            return self.path(path, span);
+        }
+        match reference::parse(&text) {
+            Reference::Path(path) => self.path(path, span),
+            Reference::Malformed(why) => {
+                let message = format!("{}: {why}", quote(&text));
+                let help = "a stage's output is written `STAGE`, `STAGE[CELL]`, `STAGE[*]`, \
+                            `STAGE[CELL]/ACTION` or `STAGE[CELL]:PATH`";
+                self.world.push(Diag::error("SP0301", span, message).help(help.to_owned()));
+                None
+            }
+            Reference::Word(word) => self.word(word, input, span, stage),
+            Reference::Stage { stage: name, cell, suffix, subpath } => {
+                let Some(target) = self.pipeline.by_name.get(name).copied() else {
+                    // A pattern of files may look like a stage's cell: `data[ab]/x.csv`.
+                    if cell.is_some() && self.world.kind(name).is_some() {
+                        return self.path(&text, span);
+                    }
+                    self.unknown_stage(name, node, input, stage);
+                    return None;
+                };
+                let part = subpath.map(|s| self.subpath(s, node, &text));
+                let subpath = match part {
+                    Some(None) => return None,
+                    Some(Some(subpath)) => Some(subpath),
+                    None => None,
+                };
+                self.actions(target, cell, suffix, subpath, node, &text)
+            }
+        }
+    }
+
+    /// A word that may be a stage, or a file or folder at the root.
+    fn word(
+        &mut self,
+        word: &str,
+        input: &Input<'t>,
+        span: Span,
+        stage: &Stage<'t>,
+    ) -> Option<Taken> {
+        let target = self.pipeline.by_name.get(word).copied();
+        let file = self.world.kind(word).is_some();
+        match target {
+            Some(_) if file => {
+                let text = format!("{} is a stage, and a file or folder too", quote(word));
+                let help = format!("write `./{word}` for the file, `{word}[]` for the stage");
+                self.world.push(Diag::error("SP0311", span, text).help(help));
+                None
+            }
+            Some(target) => {
+                let node = Node { span, val: Val::Str(Cow::Borrowed("")) };
+                self.actions(target, None, None, None, &node, word)
+            }
+            None if file => self.path(word, span),
+            None => {
+                let node = Node { span, val: Val::Str(Cow::Owned(word.to_owned())) };
+                self.unknown_stage(word, &node, input, stage);
+                None
+            }
+        }
+    }
+
+    fn unknown_stage(&mut self, name: &str, node: &Node<'_>, input: &Input<'t>, stage: &Stage<'t>) {
+        let near = nearest(name, self.pipeline.stages.iter().map(|s| s.name));
+        let help = match near {
+            Some(near) => format!("did you mean {}?", quote(near)),
+            None => "inputs are stages of this file, or paths relative to the project's root; \
+                     write `./NAME` for a path"
+                .to_owned(),
+        };
+        let at = match &node.val {
+            Val::Str(s) if s.starts_with(name) => self.world.inside(node.span, 0..name.len()),
+            _ => node.span,
+        };
+        let who = if stage.name.is_empty() {
+            "the stage".to_owned()
+        } else {
+            format!("stage `{}`", stage.name)
+        };
+        let text = format!("{who} needs {}, which is not defined", quote(name));
+        let label = format!("no stage of this name, for the input `{}`", input.name);
+        self.world.push(Diag::error("SP0104", at, text).label(label).help(help));
+    }
+
+    fn subpath(&mut self, subpath: &str, node: &Node<'_>, text: &str) -> Option<String> {
+        match paths::normal(subpath) {
+            Ok(path) if !path.is_empty() && !paths::is_glob(&path) => Some(path),
+            bad => {
+                let why = match bad {
+                    Err(why) => why.text(),
+                    Ok(_) => "is no plain path",
+                };
+                let message = format!("the part {} of {} {why}", quote(subpath), quote(text));
+                let help = "behind the colon stands the path of one file or folder in the output";
+                self.world.push(Diag::error("SP0301", node.span, message).help(help.to_owned()));
+                None
+            }
+        }
+    }
+
+    fn path(&mut self, text: &str, span: Span) -> Option<Taken> {
+        let path = match paths::normal(text) {
+            Ok(path) => path,
+            Err(why) => {
+                params::outside(text, why, span, self.world);
+                return None;
+            }
+        };
+        if path.is_empty() {
+            let message = "the whole project can't be an input".to_owned();
+            let help = "name the folders and files that are needed".to_owned();
+            self.world.push(Diag::error("SP0306", span, message).help(help));
+            return None;
+        }
+        if self.world.kind(&path).is_some() {
+            return Some(Taken::Source(path));
+        }
+        if !paths::is_glob(&path) {
+            params::missing(&path, span, self.world);
+            return None;
+        }
+        let found = match self.globs.get(&path) {
+            Some(found) => found.clone(),
+            None => {
+                let found = self.glob(&path, span);
+                self.globs.insert(path.clone(), found.clone());
+                found
+            }
+        }?;
+        self.spend(found.1.len(), span).then(|| Taken::Glob(path, found))
+    }
+
+    fn glob(&mut self, pattern: &str, span: Span) -> Option<Matched> {
+        match paths::expand(pattern, self.world.files) {
+            Ok((_, files)) if files.is_empty() => {
+                let text = format!("the pattern {} matches no file", quote(pattern));
+                let help =
+                    "`*` stops at `/`, `**` does not; names that begin with a dot are left out";
+                self.world.push(Diag::error("SP0304", span, text).help(help.to_owned()));
+                None
+            }
+            Ok(found) => Some(Rc::new(found)),
+            Err(why) => {
+                let text = format!("the pattern {} can't be used: {why}", quote(pattern));
+                self.world.push(Diag::error("SP0305", span, text));
+                None
+            }
+        }
+    }
+
+    /// The actions of a stage that a reference selects.
+    fn actions(
+        &mut self,
+        target: usize,
+        cell: Option<&str>,
+        suffix: Option<&str>,
+        subpath: Option<String>,
+        node: &Node<'_>,
+        text: &str,
+    ) -> Option<Taken> {
+        let span = node.span;
+        let range = self.stages.get(target).cloned().unwrap_or(0..0);
+        let broken = self.incomplete.get(target).copied().unwrap_or(true);
+        if range.is_empty() {
+            return None;
+        }
+        let pattern = cell.filter(|c| !c.is_empty());
+        let mut wild = pattern.is_some_and(reference::is_pattern);
+        let name = self.pipeline.stages[target].name;
+        let cells: Vec<usize> = match pattern {
+            None => range.clone().collect(),
+            Some(pattern) if wild => {
+                if !self.spend(range.len(), span) {
+                    return None;
+                }
+                let inner = |at: &usize| {
+                    let label = &self.cells[*at].label;
+                    let inside =
+                        label.len().checked_sub(1).and_then(|end| label.get(name.len() + 1..end));
+                    reference::matches(pattern, inside.unwrap_or_default())
+                };
+                range.clone().filter(inner).collect()
+            }
+            Some(pattern) => {
+                let label = format!("{name}[{pattern}]");
+                self.by_label.get(label.as_str()).copied().into_iter().collect()
+            }
+        };
+        if cells.is_empty() {
+            if !broken {
+                self.no_cell(target, pattern.unwrap_or_default(), range, node);
+            }
+            return None;
+        }
+        let matcher = match suffix {
+            None => None,
+            Some(suffix) => {
+                wild |= paths::is_glob(suffix);
+                Some(self.matcher(suffix, span)?)
+            }
+        };
+        let mut ids = Vec::new();
+        for at in cells {
+            for id in &self.locals[self.cells[at].locals.clone()] {
+                let (suffix, export) = &self.shown[*id as usize];
+                if *export && matcher.as_ref().is_none_or(|m| m.is_match(&**suffix)) {
+                    ids.push(*id);
+                }
+            }
+        }
+        if ids.is_empty() && !broken {
+            let message = format!("{} selects no action", quote(text));
+            let help = match suffix {
+                Some(_) => self.suffixes(target),
+                None => "the stage makes nothing that another can take".to_owned(),
+            };
+            self.world.push(Diag::error("SP0315", span, message).help(help));
+        }
+        if ids.is_empty() || !self.spend(ids.len(), span) {
+            return None;
+        }
+        Some(Taken::Actions { ids, wild, subpath })
+    }
+
+    fn suffixes(&self, target: usize) -> String {
+        let cells = self.stages[target].clone().take(1);
+        let ids = cells.flat_map(|at| self.locals[self.cells[at].locals.clone()].iter());
+        let names: Vec<_> =
+            ids.map(|id| &*self.shown[*id as usize].0).filter(|s| !s.is_empty()).collect();
+        match list(&names) {
+            Some(names) => format!("a cell of this stage has {names}"),
+            None => "a cell of this stage has one action, without a name of its own".to_owned(),
+        }
+    }
+
+    fn matcher(&mut self, suffix: &str, span: Span) -> Option<GlobMatcher> {
+        if let Some(known) = self.matchers.get(suffix) {
+            return known.clone();
+        }
+        let made = match paths::matcher(suffix) {
+            Ok(m) => Some(m),
+            Err(why) => {
+                let text = format!("the pattern {} can't be used: {why}", quote(suffix));
+                self.world.push(Diag::error("SP0305", span, text));
+                None
+            }
+        };
+        self.matchers.insert(suffix.to_owned(), made.clone());
+        made
+    }
+
+    fn no_cell(
+        &mut self,
+        target: usize,
+        pattern: &str,
+        range: std::ops::Range<usize>,
+        node: &Node<'_>,
+    ) {
+        let stage = &self.pipeline.stages[target];
+        let text = format!("the stage {} has no cell {}", quote(stage.name), quote(pattern));
+        let labels: Vec<_> = range.take(10_000).map(|at| self.cells[at].label.as_str()).collect();
+        let help = if stage.matrix.dimensions.is_empty() {
+            Some(format!("it has no matrix: write `{}`", stage.name))
+        } else {
+            did_you_mean(&format!("{}[{pattern}]", stage.name), &labels)
+        };
+        self.world
+            .push(Diag::error("SP0302", node.span, text).also(stage.span, "this stage").help(help));
+    }
+}
+
+fn weight(input: &PlannedInput) -> usize {
+    match input {
+        PlannedInput::Many(ids) => ids.len(),
+        PlannedInput::Glob { files, .. } => files.len(),
+        _ => 1,
+    }
+}
+
+fn sources(mut taken: Vec<(Taken, Span)>) -> PlannedInput {
+    if taken.len() == 1 {
+        match taken.pop() {
+            Some((Taken::Source(path), _)) => return PlannedInput::Source(path),
+            Some((Taken::Glob(pattern, found), _)) => {
+                let (base, files) = (*found).clone();
+                return PlannedInput::Glob { pattern, base, files };
+            }
+            _ => {}
+        }
+    }
+    let (mut patterns, mut files) = (Vec::new(), Vec::new());
+    for (t, _) in taken {
+        match t {
+            Taken::Source(path) => {
+                patterns.push(path.clone());
+                files.push(path);
+            }
+            Taken::Glob(pattern, found) => {
+                patterns.push(pattern);
+                files.extend(found.1.iter().cloned());
+            }
+            Taken::Actions { .. } => {}
+        }
+    }
+    files.sort_unstable();
+    files.dedup();
+    PlannedInput::Glob { pattern: patterns.join(", "), base: String::new(), files }
+}

@@ -1,0 +1,4 @@
+//! Planning from outside: whole pipeline texts, and the text of every diagnostic.
+
+mod kinds;
+mod plans;
