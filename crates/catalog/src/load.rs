@@ -109,7 +109,7 @@ fn write(
     if added || !gone.is_empty() {
         for table in ["actions", "trials"] {
             connection.execute(&format!(
-                "UPDATE {table} SET latest = (generation = newest.generation)
+                "UPDATE {table} SET latest = ({table}.generation = newest.generation)
                  FROM (SELECT key, max(generation) AS generation FROM actions GROUP BY key) newest
                  WHERE newest.key = {table}.key"
             ))?;
