@@ -1,0 +1,119 @@
+//! Point masses under gravity: semi-implicit Euler, no rotation, no contacts.
+
+use sim_engine_harness::{Engine, EngineError, Simulation};
+use sim_engine_protocol::{
+    Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
+    Precision, Scene, SettingValue, Translation,
+};
+use std::collections::BTreeMap;
+
+/// The honest part of the fake, with the faults that lie inside an engine.
+#[derive(Clone, Default)]
+pub struct PointMass {
+    /// Factor on gravity, minus one.
+    pub extra_gravity: f64,
+    /// Panics inside the first step.
+    pub panics: bool,
+    /// Refuses to build.
+    pub refuses: Option<EngineError>,
+    /// Settings to report beside its own.
+    pub notes: BTreeMap<String, SettingValue>,
+}
+
+impl Engine for PointMass {
+    fn describe(&self) -> Description {
+        let modes = [Mode::Timed, Mode::Memory, Mode::Capture, Mode::Probe, Mode::Profile];
+        Description {
+            protocol: PROTOCOL,
+            engine: "fake".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            backends: vec!["cpu".into()],
+            precision: Precision::Double,
+            capabilities: Capabilities {
+                modes: modes.to_vec(),
+                shapes: ["box", "sphere", "capsule"].map(String::from).to_vec(),
+                hinges: false,
+                worlds: "serial".into(),
+                threads: false,
+                settings: vec![],
+                device_timestamps: false,
+            },
+            limits: Limits::default(),
+        }
+    }
+
+    fn build(&self, scene: &Scene, job: &Job) -> Result<Box<dyn Simulation>, EngineError> {
+        if let Some(refusal) = &self.refuses {
+            return Err(refusal.clone());
+        }
+        let count = scene.dynamic_count() * job.worlds as usize;
+        Ok(Box::new(Masses {
+            engine: self.clone(),
+            scene: scene.clone(),
+            worlds: job.worlds,
+            state: Vec::with_capacity(count),
+        }))
+    }
+}
+
+struct Masses {
+    engine: PointMass,
+    scene: Scene,
+    worlds: u32,
+    /// Position and velocity of every dynamic body of every world.
+    state: Vec<([f64; 3], [f64; 3])>,
+}
+
+impl Simulation for Masses {
+    fn reset(&mut self) -> Result<(), EngineError> {
+        self.state.clear();
+        for _ in 0..self.worlds {
+            let start = self.scene.dynamic_bodies().map(|(_, b)| (b.position, b.linear_velocity));
+            self.state.extend(start);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, steps: u64) -> Result<(), EngineError> {
+        assert!(!self.engine.panics, "told to panic");
+        let dt = self.scene.timestep;
+        let gravity = self.scene.gravity.map(|g| g * (1.0 + self.engine.extra_gravity));
+        for (position, velocity) in &mut self.state {
+            for _ in 0..steps {
+                for i in 0..3 {
+                    velocity[i] += gravity[i] * dt;
+                    position[i] += velocity[i] * dt;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError> {
+        let count = self.scene.dynamic_count();
+        let bodies = self.scene.dynamic_bodies().map(|(_, b)| b.orientation);
+        let states = &self.state[world as usize * count..][..count];
+        out.extend(bodies.zip(states).map(|(orientation, s)| Pose { position: s.0, orientation }));
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { simulated_bodies: Some(self.state.len() as u64), ..Counters::default() }
+    }
+
+    fn settings(&self) -> BTreeMap<String, SettingValue> {
+        let mut all = self.engine.notes.clone();
+        all.insert("integrator".into(), "semi-implicit Euler".into());
+        all.insert("timestep".into(), self.scene.timestep.into());
+        all
+    }
+
+    fn translation(&self) -> Translation {
+        let rotation = Approximation { what: "rotation".into(), how: "bodies do not turn".into() };
+        Translation {
+            exact: vec!["positions and velocities".into(), "gravity and timestep".into()],
+            approximated: vec![rotation],
+            dropped: vec!["contacts".into(), "static bodies".into()],
+        }
+    }
+}

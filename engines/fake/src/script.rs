@@ -1,0 +1,98 @@
+//! What the fake is told to do.
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Nothing the fake starts outlives this many seconds.
+pub const LONGEST: u32 = 120;
+
+/// `fake.json` in the job's folder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Script {
+    /// What to do.
+    pub behaviour: Behaviour,
+    /// For how long, s; at most [`LONGEST`].
+    pub seconds: u32,
+    /// How much: of log to write, of memory to take, MB.
+    pub megabytes: u32,
+    /// Where to connect to, `host:port`.
+    pub address: String,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Script {
+            behaviour: Behaviour::Succeed,
+            seconds: 60,
+            megabytes: 64,
+            address: "192.0.2.1:80".into(),
+        }
+    }
+}
+
+/// What the fake does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Behaviour {
+    /// Falls freely and says so.
+    #[default]
+    Succeed,
+    /// The final-state digest is of something else.
+    LieDigest,
+    /// Half the time per step that it measured.
+    LieElapsed,
+    /// A gate is `passed` against its own numbers.
+    LieGate,
+    /// Falls at twice the gravity; the gates find out.
+    WrongPhysics,
+    /// Says that the engine cannot do it.
+    Unsupported,
+    /// Says that it could not allocate.
+    OutOfMemory,
+    /// Panics inside a step.
+    Panic,
+    /// Does nothing for the given time.
+    Hang,
+    /// The same, deaf to TERM.
+    IgnoreTerm,
+    /// Succeeds, and leaves a child in a session of its own.
+    LeaveChild,
+    /// Floods standard output, then succeeds.
+    Flood,
+    /// A `result.json` with NaN in it.
+    Nan,
+    /// Half a `result.json`.
+    Truncated,
+    /// Succeeds, and writes files nobody asked for.
+    Undeclared,
+    /// Succeeds, and leaves links that lead out of the output folder.
+    Links,
+    /// Ends with 0 and no output.
+    Silent,
+    /// Ends with 3.
+    ExitCode,
+    /// A grandchild takes the memory and keeps it for the given time.
+    GrandchildMemory,
+    /// Tries the network; the setting `network` of the result says `reached` or `blocked`.
+    Network,
+    /// Ends by a segmentation fault.
+    Crash,
+}
+
+impl Script {
+    /// The script beside a job, or good behaviour where there is none.
+    pub fn beside(job: &Path) -> Result<Self, String> {
+        let file = job.with_file_name("fake.json");
+        let text = match std::fs::read(&file) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Script::default()),
+            Err(e) => return Err(format!("{}: {e}", file.display())),
+        };
+        let mut script: Script =
+            serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", file.display()))?;
+        script.seconds = script.seconds.clamp(1, LONGEST);
+        script.megabytes = script.megabytes.min(16_384);
+        Ok(script)
+    }
+}
