@@ -95,7 +95,10 @@ impl Store {
         };
         // Records first: one must never name a tree that is already gone.
         for record in records.iter().filter(|r| !report.kept.contains_key(&r.key)) {
-            go(self.record_path(&record.key, record.generation), format!("record of {}", record.label))?;
+            go(
+                self.record_path(&record.key, record.generation),
+                format!("record of {}", record.label),
+            )?;
         }
         let (digests, strangers) = self.tree_digests()?;
         for digest in digests.iter().filter(|d| !trees.contains(d)) {

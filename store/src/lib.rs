@@ -101,7 +101,8 @@ impl Store {
         }
         let root = fs::canonicalize(root)?;
         let read_only =
-            rustix::fs::access(root.join("records").as_path(), rustix::fs::Access::WRITE_OK).is_err();
+            rustix::fs::access(root.join("records").as_path(), rustix::fs::Access::WRITE_OK)
+                .is_err();
         Ok(Self { root, read_only })
     }
 

@@ -148,10 +148,8 @@ pub fn decode(bytes: &[u8]) -> std::result::Result<Stored, String> {
     if version > RECORD_VERSION {
         return Err(format!("it has version {version}, this program knows up to {RECORD_VERSION}"));
     }
-    let expected: Digest = words
-        .next()
-        .and_then(|d| d.parse().ok())
-        .ok_or("its first line has no digest")?;
+    let expected: Digest =
+        words.next().and_then(|d| d.parse().ok()).ok_or("its first line has no digest")?;
     let found = Digest::of(body);
     if found != expected {
         return Err(format!("its content hashes to {found}, its first line says {expected}"));

@@ -143,7 +143,8 @@ impl Store {
             if !dir.is_dir() {
                 return Ok(Vec::new());
             }
-            let mut out: Vec<_> = fs::read_dir(dir)?.filter_map(|e| e.ok().map(|e| e.path())).collect();
+            let mut out: Vec<_> =
+                fs::read_dir(dir)?.filter_map(|e| e.ok().map(|e| e.path())).collect();
             out.sort();
             Ok(out)
         };
@@ -198,7 +199,8 @@ impl Store {
         }
         for path in named("roots")? {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let root: Root = serde_json::from_slice(&fs::read(&path)?).map_err(|e| bad(e.to_string()))?;
+            let root: Root =
+                serde_json::from_slice(&fs::read(&path)?).map_err(|e| bad(e.to_string()))?;
             if self.root_named(&name)?.is_none() {
                 self.put_root(&name, &root)?;
             }

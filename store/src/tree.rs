@@ -460,8 +460,14 @@ mod tests {
         };
         let base = digest(&|_| {});
         let mode = |m| std::fs::Permissions::from_mode(m);
-        assert_eq!(base, digest(&|p| fs::set_permissions(p.join("a"), mode(0o600)).expect("chmod")));
-        assert_ne!(base, digest(&|p| fs::set_permissions(p.join("a"), mode(0o755)).expect("chmod")));
+        assert_eq!(
+            base,
+            digest(&|p| fs::set_permissions(p.join("a"), mode(0o600)).expect("chmod"))
+        );
+        assert_ne!(
+            base,
+            digest(&|p| fs::set_permissions(p.join("a"), mode(0o755)).expect("chmod"))
+        );
         assert_ne!(base, digest(&|p| fs::create_dir(p.join("empty")).expect("mkdir")));
         assert_ne!(base, digest(&|p| fs::rename(p.join("a"), p.join("c")).expect("mv")));
         assert_ne!(base, digest(&|p| fs::write(p.join("a"), "2").expect("write")));

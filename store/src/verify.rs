@@ -39,11 +39,7 @@ impl Store {
     /// Re-hashes every tree and blob, checks every record. With `repair`, damaged things are moved to
     /// `quarantine/`; a tree that a substituter has is fetched again; otherwise the records that name
     /// it are moved out too, so that the next run makes it again.
-    pub fn verify(
-        &self,
-        repair: bool,
-        substituters: &[&dyn Substituter],
-    ) -> Result<VerifyReport> {
+    pub fn verify(&self, repair: bool, substituters: &[&dyn Substituter]) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
         let mut records: Vec<(PathBuf, Record)> = Vec::new();
         for path in self.record_files()? {
@@ -95,8 +91,7 @@ impl Store {
             if let Some(tree) = &record.output
                 && !self.has_tree(&tree.digest)
             {
-                bad.entry(tree.digest)
-                    .or_insert(StoreError::MissingTree { digest: tree.digest });
+                bad.entry(tree.digest).or_insert(StoreError::MissingTree { digest: tree.digest });
             }
         }
         for (digest, error) in bad {

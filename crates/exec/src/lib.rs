@@ -1,1 +1,45 @@
-//! (being written)
+//! Runs a plan against a store.
+//!
+//! For each action whose inputs are known: compute its key, look for a record, and only where there
+//! is none run a process in a sandbox, check what it left, take it into the store and write the
+//! record. Knows no physics and prints nothing: everything that happens is an
+//! [`sim_model::event::Event`] given to an [`Observer`].
+
+mod action_dir;
+mod cancel;
+mod conditions;
+mod error;
+mod host_paths;
+mod machine;
+mod outputs;
+mod process;
+mod provenance;
+mod resolve;
+mod run;
+mod sandbox;
+mod schedule;
+mod spawn;
+mod tools;
+mod usage;
+
+pub use cancel::Cancel;
+pub use error::{ExecError, Result};
+pub use machine::detect as detect_machine;
+pub use resolve::{Outcome, Outcomes, Resolved, Resolver};
+pub use run::{Observer, Options, Summary, run};
+pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
+pub use tools::Tools;
+
+/// Milliseconds since 1970 UTC.
+pub fn unix_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64)
+}
+
+/// Nanoseconds since 1970 UTC.
+pub fn unix_ns() -> i128 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos() as i128)
+}

@@ -249,7 +249,9 @@ mod tests {
             write(
                 root,
                 &format!("{name}/Cargo.toml"),
-                &format!("[package]\nname = \"{name}\"\n[dependencies]\n{deps}\n[dev-dependencies]\ninsta = \"1\"\n"),
+                &format!(
+                    "[package]\nname = \"{name}\"\n[dependencies]\n{deps}\n[dev-dependencies]\ninsta = \"1\"\n"
+                ),
             );
             write(root, &format!("{name}/src/lib.rs"), "pub const GATE: f64 = 0.15;\n");
         }

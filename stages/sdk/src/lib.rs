@@ -117,8 +117,12 @@ pub fn serve(stage: &dyn Stage, dir: &Path) -> Result<StatusFile, StageError> {
 
 /// A reason fits on one line; the rest is in the log.
 pub fn one_line(text: &str) -> String {
-    let mut line: String =
-        text.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ");
+    let mut line: String = text
+        .split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ");
     if line.len() > 600 {
         let cut = (0..=600).rev().find(|i| line.is_char_boundary(*i)).unwrap_or(0);
         line.truncate(cut);

@@ -1,0 +1,93 @@
+//! Which paths of the host an action may read: the system's programs and libraries, the folders on
+//! PATH with the tool installations around them, and sim-pipe itself. Never a home folder as a whole.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const SYSTEM: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/sys",
+    "/proc",
+    "/run/current-system",
+];
+
+/// Devices that an action may use.
+pub(crate) const DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"];
+
+/// GPU devices, present where a driver is.
+pub(crate) const GPU_DEVICES: [&str; 4] =
+    ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/dri"];
+
+/// Readable paths, existing ones only, without any that lies below another.
+pub(crate) fn readable(path_var: &str, own_exe: &Path) -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let mut out: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+    if let Some(dir) = own_exe.parent() {
+        out.insert(dir.to_path_buf());
+    }
+    for dir in path_var.split(':').filter(|d| d.starts_with('/')) {
+        let dir = PathBuf::from(dir);
+        if let Some(installation) = installation(&dir, home.as_deref()) {
+            out.insert(installation);
+        }
+        out.insert(dir);
+    }
+    if let Some(rustup) = rustup_home() {
+        out.insert(rustup);
+    }
+    for var in ["DUCKDB_LIB_DIR"] {
+        if let Some(dir) = std::env::var_os(var) {
+            out.insert(PathBuf::from(dir));
+        }
+    }
+    let existing: Vec<PathBuf> = out.into_iter().filter(|p| p.exists()).collect();
+    let covered = |p: &PathBuf| existing.iter().any(|other| other != p && p.starts_with(other));
+    existing.iter().filter(|p| !covered(p)).cloned().collect()
+}
+
+/// Where rustup keeps its toolchains, when there are any.
+pub(crate) fn rustup_home() -> Option<PathBuf> {
+    std::env::var_os("RUSTUP_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".rustup")))
+        .filter(|p| p.is_dir())
+}
+
+/// The installation around a `bin` or `shims` folder (`~/.pyenv` for `~/.pyenv/shims`): programs
+/// there need what lies beside it. Not for cargo's folder, which holds credentials, nor for one that
+/// is a home folder or holds one.
+fn installation(bin: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let name = bin.file_name()?.to_str()?;
+    let parent = bin.parent()?;
+    let personal = ["", ".cargo", ".local"];
+    let parent_name = parent.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    let holds_home = home.is_some_and(|h| h.starts_with(parent));
+    (matches!(name, "bin" | "shims" | "sbin") && !personal.contains(&parent_name) && !holds_home)
+        .then(|| parent.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tool_folders_are_readable_and_homes_are_not() {
+        let home = Path::new("/home/u");
+        let i = |p: &str| installation(Path::new(p), Some(home));
+        assert_eq!(i("/home/u/.pyenv/shims"), Some("/home/u/.pyenv".into()));
+        assert_eq!(i("/opt/tool/bin"), Some("/opt/tool".into()));
+        assert_eq!(i("/home/u/.cargo/bin"), None);
+        assert_eq!(i("/home/u/.local/bin"), None);
+        assert_eq!(i("/home/u/bin"), None);
+        assert_eq!(i("/bin"), None);
+    }
+}

@@ -1,0 +1,402 @@
+//! One action, from key to record.
+
+use crate::action_dir::{self, SourceChanged};
+use crate::cancel::Cancel;
+use crate::conditions::Before;
+use crate::error::{ExecError, Result};
+use crate::host_paths;
+use crate::outputs;
+use crate::process::{self, Finished, Stop};
+use crate::resolve::{Outcomes, Resolved, Resolver};
+use crate::sandbox::{Level, Policy, View};
+use crate::spawn::Ended;
+use fs_err as fs;
+use sim_model::event::Event;
+use sim_model::record::{RECORD_VERSION, Usage};
+use sim_model::request::{StageStatus, StatusFile};
+use sim_model::{Class, PlannedAction, Record, Status};
+use sim_store::tree::LinkRule;
+use sim_store::{Store, Stored};
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use crate::schedule::{Summary, run};
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Actions at once; measured ones run alone whatever this says.
+    pub jobs: usize,
+    /// The sandbox wanted.
+    pub sandbox: Policy,
+    /// Observe again: measured actions run even where a record is there; the new one is added.
+    pub remeasure: bool,
+    /// Run again what ended in a verdict other than `ok` (a failed gate, an unsupported case).
+    pub retry_failed: bool,
+    /// Go on after a failure with everything that does not need it.
+    pub keep_going: bool,
+    /// Re-hash what a reused record names before using it.
+    pub verify: bool,
+    /// The sim-pipe program, started again for stage kinds that are compiled in.
+    pub exe: PathBuf,
+    /// PATH for actions and for finding tools.
+    pub path_var: String,
+    /// sim-pipe's version, for records.
+    pub tool_version: String,
+    /// Pipeline file relative to the project's root, for the journal and the root.
+    pub pipeline_file: String,
+    /// Only these actions and what they need; all when absent.
+    pub only: Option<Vec<usize>>,
+}
+
+/// Sees events as they happen. Called from one thread.
+pub trait Observer {
+    /// Something happened. `index` is the action's place in the plan, where it is about one.
+    fn event(&mut self, index: Option<usize>, event: &Event);
+}
+
+/// What a worker needs.
+pub(crate) struct Context<'a> {
+    pub(crate) resolver: &'a Resolver<'a>,
+    pub(crate) options: &'a Options,
+    pub(crate) level: Level,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) machine_lock: PathBuf,
+}
+
+/// What a worker gives back.
+pub(crate) enum Done {
+    /// It ran and its record is written.
+    Ran(Box<Stored>),
+    /// Another process ran it meanwhile.
+    Waited(Box<Stored>),
+    /// It was interrupted; nothing is recorded.
+    Interrupted,
+}
+
+/// Whether a record may be used instead of running.
+pub(crate) fn usable(store: &Store, options: &Options, stored: &Stored) -> Result<bool> {
+    let r = &stored.record;
+    if !r.status.reusable() || (options.retry_failed && r.status != Status::Ok) {
+        return Ok(false);
+    }
+    match &r.output {
+        None => Ok(true),
+        Some(tree) if options.verify => match store.verified_tree(&tree.digest) {
+            Ok(_) => Ok(true),
+            Err(
+                sim_store::StoreError::Damaged { .. } | sim_store::StoreError::MissingTree { .. },
+            ) => Ok(false),
+            Err(e) => Err(e.into()),
+        },
+        Some(tree) => Ok(store.has_tree(&tree.digest)),
+    }
+}
+
+impl Context<'_> {
+    /// Runs the action, unless another process does so first. `forced`: run even where a record is.
+    pub(crate) fn execute(
+        &self,
+        action: &PlannedAction,
+        mut resolved: Resolved,
+        outcomes: &Outcomes,
+        forced: bool,
+    ) -> Result<Done> {
+        let store = self.resolver.store;
+        for _ in 0..5 {
+            let Some(_key_lock) = self.wait_for(|| Ok(store.try_lock_key(&resolved.key)?))? else {
+                return Ok(Done::Interrupted);
+            };
+            if !forced
+                && let Some(stored) = store.record(&resolved.key)?
+                && usable(store, self.options, &stored)?
+            {
+                return Ok(Done::Waited(Box::new(stored)));
+            }
+            let Some(_machine) = self.wait_for(|| self.try_lock_machine(action.class))? else {
+                return Ok(Done::Interrupted);
+            };
+            let scratch = store.scratch("action-")?;
+            let prepared = action_dir::prepare(
+                self.resolver,
+                action,
+                &resolved,
+                outcomes,
+                self.level,
+                scratch.path(),
+            )?;
+            match prepared {
+                Ok(dir) => return self.run_in(action, &resolved, &dir),
+                Err(SourceChanged) => {
+                    self.resolver.forget_sources();
+                    resolved = self.resolver.resolve(action, outcomes)?;
+                }
+            }
+        }
+        Err(ExecError::Unsettled {
+            label: action.label.clone(),
+            path: action.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// Tries until something is given or the run is cancelled.
+    fn wait_for<T>(&self, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+        let mut pause = Duration::from_millis(2);
+        loop {
+            if self.cancel.is_set() {
+                return Ok(None);
+            }
+            if let Some(found) = attempt()? {
+                return Ok(Some(found));
+            }
+            // A lock held by another process has no event to wait for together with our own.
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(100));
+        }
+    }
+
+    /// Measured actions have the machine for themselves, across all sim-pipe processes of this user.
+    fn try_lock_machine(&self, class: Class) -> Result<Option<File>> {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&self.machine_lock)?;
+        let tried = if class == Class::Measured { file.try_lock() } else { file.try_lock_shared() };
+        match tried {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(e.into()),
+        }
+    }
+
+    fn run_in(
+        &self,
+        action: &PlannedAction,
+        resolved: &Resolved,
+        dir: &action_dir::ActionDir,
+    ) -> Result<Done> {
+        let store = self.resolver.store;
+        let measured = action.class == Class::Measured;
+        let read = host_paths::readable(&self.options.path_var, &self.options.exe);
+        let devices: Vec<PathBuf> = host_paths::DEVICES
+            .iter()
+            .chain(&host_paths::GPU_DEVICES)
+            .map(PathBuf::from)
+            .filter(|p| p.exists())
+            .collect();
+        let view = View {
+            level: self.level,
+            network: action.network,
+            action_dir: &dir.path,
+            read: &read,
+            devices: &devices,
+            stores: &dir.stores,
+        };
+        if action.network {
+            action_dir::copy_host_settings(&dir.path.join("home"))?;
+        }
+        let (program, argv) = self.command_line(action)?;
+        let env = action_dir::environment(action, &self.options.path_var, &view.inner_dir());
+        let args: Vec<_> = argv[1..].iter().map(Into::into).collect();
+        let spec = view.spec(&program, &args, &env)?;
+        let memory_cap = action.limits.memory.resolve(self.resolver.machine.ram_bytes);
+
+        let before = measured.then(Before::read);
+        let started_unix_ms = crate::unix_ms();
+        let finished = process::run(spec, action.limits.timeout, memory_cap, self.cancel)
+            .map_err(|source| ExecError::Spawn { program, source })?;
+        if finished.stopped == Some(Stop::Cancelled) {
+            return Ok(Done::Interrupted);
+        }
+        let conditions = before.map(|b| b.after(finished.ended.cpu_ms));
+
+        let mut warnings = Vec::new();
+        let (mut status, mut reason) =
+            judge(action, dir, &finished, memory_cap, &mut warnings, self.level);
+        let out = dir.path.join("out");
+        let keeps = matches!(status, Status::Ok | Status::GateFailed);
+        if keeps && let Err(problem) = outputs::check(&out, &action.outputs)? {
+            (status, reason) = (Status::Failed, problem);
+        }
+        let kept = !matches!(status, Status::Failed | Status::TimedOut | Status::OutOfMemory)
+            && fs::read_dir(&out)?.next().is_some();
+        let mut output = None;
+        if kept {
+            match store.take(&out, LinkRule::Inside) {
+                Ok((tree, _)) => output = Some(tree),
+                Err(e @ sim_store::StoreError::BadEntry { .. }) => {
+                    (status, reason) = (Status::Failed, format!("bad output: {e}"));
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
+        if let Some(noisy) = conditions.as_ref().map(|c| &c.noisy).filter(|n| !n.is_empty()) {
+            warnings.push(format!("noisy observation: {}", noisy.join("; ")));
+        }
+        let log_dropped = finished.log.dropped;
+        let log = finished.log.into_bytes();
+        let record = Record {
+            version: RECORD_VERSION,
+            key: resolved.key,
+            generation: 0,
+            label: action.label.clone(),
+            kind: action.kind.clone(),
+            class: action.class,
+            status,
+            reason,
+            output,
+            inputs: resolved.record_inputs.clone(),
+            components: self.resolver.explain(action, resolved),
+            argv,
+            log: if log.is_empty() { None } else { Some(store.put_blob(&log)?) },
+            log_dropped,
+            sandbox: self.level.name().to_owned(),
+            started_unix_ms,
+            usage: Usage {
+                wall_ms: finished.wall.as_secs_f64() * 1e3,
+                cpu_ms: finished.ended.cpu_ms,
+                peak_tree_bytes: finished.peak_bytes,
+            },
+            machine: self.resolver.machine.clone(),
+            conditions,
+            limits: BTreeMap::from([
+                ("timeout_s".to_owned(), action.limits.timeout.as_secs_f64()),
+                ("memory_bytes".to_owned(), memory_cap as f64),
+            ]),
+            warnings,
+            tool_version: self.options.tool_version.clone(),
+        };
+        Ok(Done::Ran(Box::new(store.put_record(&record)?)))
+    }
+
+    /// The program to execute and the command line as recorded.
+    fn command_line(&self, action: &PlannedAction) -> Result<(PathBuf, Vec<String>)> {
+        if action.argv.is_empty() {
+            let argv = vec!["sim-pipe".to_owned(), "stage".to_owned(), action.kind.clone()];
+            return Ok((self.options.exe.clone(), argv));
+        }
+        let argv = action_dir::expand_argv(action);
+        let first = argv[0].clone();
+        let program = if first.contains('/') {
+            PathBuf::from(&first)
+        } else {
+            self.resolver.tools.find(&first).ok_or_else(|| ExecError::ToolMissing {
+                label: action.label.clone(),
+                tool: first.clone(),
+            })?
+        };
+        Ok((program, argv))
+    }
+}
+
+/// From what happened to a status and a reason.
+fn judge(
+    action: &PlannedAction,
+    dir: &action_dir::ActionDir,
+    finished: &Finished,
+    memory_cap: u64,
+    warnings: &mut Vec<String>,
+    level: Level,
+) -> (Status, String) {
+    let Ended { status, left_behind, .. } = finished.ended;
+    if left_behind > 0 {
+        warnings.push(match left_behind {
+            1 => "it left a process behind, which was killed".to_owned(),
+            n => format!("it left {n} processes behind, which were killed"),
+        });
+    }
+    match finished.stopped {
+        Some(Stop::Timeout) => {
+            let s = action.limits.timeout.as_secs_f64();
+            return (Status::TimedOut, format!("it ran longer than its timeout of {s} s"));
+        }
+        Some(Stop::Memory) => {
+            let (used, cap) = (gib(finished.peak_bytes), gib(memory_cap));
+            let reason = format!("its processes used {used} GiB, more than their cap of {cap} GiB");
+            return (Status::OutOfMemory, reason);
+        }
+        Some(Stop::Cancelled) | None => {}
+    }
+    // bubblewrap reports a signal as a shell does.
+    let by_shell = (level == Level::Bubblewrap && libc::WIFEXITED(status))
+        .then(|| libc::WEXITSTATUS(status) - 128)
+        .filter(|n| (1..=64).contains(n));
+    if libc::WIFSIGNALED(status) || by_shell.is_some() {
+        let signal = by_shell.unwrap_or_else(|| libc::WTERMSIG(status));
+        return (
+            Status::Failed,
+            format!("it was ended by signal {signal} ({})", signal_name(signal)),
+        );
+    }
+    let code = libc::WEXITSTATUS(status);
+    let path = dir.path.join("status.json");
+    let is_stage = action.argv.is_empty();
+    let file = match read_status(&path) {
+        Ok(file) => file,
+        Err(problem) if is_stage || path.exists() => {
+            return (Status::Failed, format!("exit code {code}; {problem}"));
+        }
+        Err(_) => None,
+    };
+    match file {
+        Some(file) => {
+            warnings.extend(file.warnings);
+            let status = match file.status {
+                StageStatus::Ok if code != 0 => {
+                    return (Status::Failed, format!("it says ok and ends with exit code {code}"));
+                }
+                StageStatus::Ok => Status::Ok,
+                StageStatus::GateFailed => Status::GateFailed,
+                StageStatus::Unsupported => Status::Unsupported,
+                StageStatus::Refused => Status::Refused,
+                StageStatus::Failed => Status::Failed,
+            };
+            (status, if status == Status::Ok { String::new() } else { file.reason })
+        }
+        None if is_stage => (Status::Failed, format!("exit code {code} without a status.json")),
+        None if code == 0 => (Status::Ok, String::new()),
+        None => (Status::Failed, format!("exit code {code}")),
+    }
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.2}", bytes as f64 / f64::from(1u32 << 30))
+}
+
+fn read_status(path: &Path) -> std::result::Result<Option<StatusFile>, String> {
+    // A link could point anywhere, a huge file would fill our memory.
+    let meta = match path.symlink_metadata() {
+        Ok(meta) => meta,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(format!("status.json: {e}")),
+    };
+    if !meta.is_file() || meta.len() > 1 << 20 {
+        return Err("status.json is not a small file".to_owned());
+    }
+    let bytes = std::fs::read(path).map_err(|e| format!("status.json: {e}"))?;
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| format!("status.json is not valid: {e}"))
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGSYS => "SIGSYS",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        _ => "another signal",
+    }
+}

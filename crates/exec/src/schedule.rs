@@ -1,0 +1,472 @@
+//! The scheduler: reuses what is recorded, fills the cores with pure and machine actions, and gives
+//! measured ones the machine for themselves, in the plan's order.
+//!
+//! One thread decides; workers only run what they are given. An action's life:
+//!
+//! ```text
+//! waiting ─▶ resolved ─▶ reused
+//!    │           └─▶ queued ─▶ running ─▶ finished
+//!    └─▶ skipped (what it needs did not end well)
+//! ```
+
+use crate::cancel::Cancel;
+use crate::error::{ExecError, Result};
+use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
+use crate::run::{Context, Done, Observer, Options, usable};
+use crate::sandbox;
+use sim_model::event::Event;
+use sim_model::{Class, Machine, Plan, Status};
+use sim_store::{JournalWriter, Root, RootEntry, RunId, Store};
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// How a run went.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// The run's id.
+    pub run: String,
+    /// Actions that ran.
+    pub ran: u64,
+    /// Actions whose record was used.
+    pub reused: u64,
+    /// Actions that were skipped because something they need did not end well.
+    pub skipped: u64,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// Outcomes by plan index; absent for what was not asked for or not reached.
+    pub outcomes: Outcomes,
+    /// Sandbox level.
+    pub sandbox: &'static str,
+    /// Wall milliseconds.
+    pub wall_ms: f64,
+}
+
+impl Summary {
+    /// Plan indices of actions that ended in anything but `ok`, skipped ones not counted.
+    pub fn failed(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut failed: Vec<usize> = self
+            .outcomes
+            .iter()
+            .filter(|(_, o)| o.status.is_some_and(|s| s != Status::Ok))
+            .map(|(i, _)| *i)
+            .collect();
+        failed.sort_unstable();
+        failed.into_iter()
+    }
+}
+
+struct Job {
+    index: usize,
+    resolved: Resolved,
+    outcomes: Outcomes,
+    forced: bool,
+}
+
+struct Scheduler<'a, 'o> {
+    resolver: &'a Resolver<'a>,
+    plan: &'a Plan,
+    options: &'a Options,
+    observer: &'o mut dyn Observer,
+    journal: Option<JournalWriter>,
+    /// How many dependencies of each action are not settled.
+    waiting: Vec<usize>,
+    dependents: Vec<Vec<usize>>,
+    wanted: Vec<bool>,
+    unblocked: Vec<usize>,
+    queue: VecDeque<(usize, Resolved)>,
+    measured: BTreeSet<(u64, usize)>,
+    measured_resolved: std::collections::HashMap<usize, Resolved>,
+    outcomes: Outcomes,
+    summary: Summary,
+}
+
+/// Runs a plan. An error is about the run as a whole; failing actions are in the summary.
+pub fn run(
+    store: &Store,
+    plan: &Plan,
+    root: &Path,
+    machine: Machine,
+    options: &Options,
+    cancel: &Cancel,
+    observer: &mut dyn Observer,
+) -> Result<Summary> {
+    let start = Instant::now();
+    let level =
+        sandbox::probe(options.sandbox).map_err(|problem| ExecError::NoSandbox { problem })?;
+    let _lease = store.lease()?;
+    let identity = machine.identity();
+    let resolver = Resolver::new(store, plan, root, machine, options.path_var.clone());
+    let id = RunId::new(crate::unix_ms(), std::process::id());
+    let journal = if store.read_only() { None } else { Some(store.journal(&id)?) };
+    let n = plan.actions.len();
+    let mut s = Scheduler {
+        resolver: &resolver,
+        plan,
+        options,
+        observer,
+        journal,
+        waiting: vec![0; n],
+        dependents: vec![Vec::new(); n],
+        wanted: wanted(plan, options),
+        unblocked: Vec::new(),
+        queue: VecDeque::new(),
+        measured: BTreeSet::new(),
+        measured_resolved: std::collections::HashMap::new(),
+        outcomes: Outcomes::with_capacity(n),
+        summary: Summary {
+            run: id.as_str().to_owned(),
+            sandbox: level.name(),
+            ..Summary::default()
+        },
+    };
+    let actions = s.wanted.iter().filter(|w| **w).count() as u64;
+    s.emit(
+        None,
+        Event::RunStarted {
+            pipeline: plan.name.clone(),
+            file: options.pipeline_file.clone(),
+            actions,
+            machine: identity,
+            sandbox: level.name().to_owned(),
+            tool_version: options.tool_version.clone(),
+        },
+    )?;
+    // SAFETY: geteuid cannot fail.
+    let uid = unsafe { libc::geteuid() };
+    let context = Context {
+        resolver: &resolver,
+        options,
+        level,
+        cancel,
+        machine_lock: std::env::temp_dir().join(format!("sim-pipe-{uid}.lock")),
+    };
+    let result = s.drive(&context, cancel);
+    s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
+    s.summary.interrupted = cancel.is_set();
+    s.finish(&id)?;
+    resolver.save()?;
+    result.map(|()| {
+        let mut summary = s.summary;
+        summary.outcomes = s.outcomes;
+        summary
+    })
+}
+
+/// Marks what was asked for and everything that it needs.
+fn wanted(plan: &Plan, options: &Options) -> Vec<bool> {
+    let Some(only) = &options.only else { return vec![true; plan.actions.len()] };
+    let mut wanted = vec![false; plan.actions.len()];
+    let mut todo = only.clone();
+    while let Some(i) = todo.pop() {
+        if !std::mem::replace(&mut wanted[i], true) {
+            let a = &plan.actions[i];
+            todo.extend(a.dependencies().chain(a.after.iter().copied()));
+        }
+    }
+    wanted
+}
+
+impl Scheduler<'_, '_> {
+    fn emit(&mut self, index: Option<usize>, event: Event) -> Result<()> {
+        if let Some(journal) = &mut self.journal {
+            journal.write(crate::unix_ms(), &event)?;
+        }
+        self.observer.event(index, &event);
+        Ok(())
+    }
+
+    fn drive(&mut self, context: &Context<'_>, cancel: &Cancel) -> Result<()> {
+        for (i, action) in self.plan.actions.iter().enumerate() {
+            if !self.wanted[i] {
+                continue;
+            }
+            let needs: BTreeSet<usize> =
+                action.dependencies().chain(action.after.iter().copied()).collect();
+            self.waiting[i] = needs.len();
+            for d in needs {
+                self.dependents[d].push(i);
+            }
+            if self.waiting[i] == 0 {
+                self.unblocked.push(i);
+            }
+        }
+        // Taken from the end: the plan's order.
+        self.unblocked.reverse();
+
+        let (send_job, receive_job) = mpsc::channel::<Job>();
+        let receive_job = Mutex::new(receive_job);
+        let (send_done, receive_done) = mpsc::channel::<(usize, Result<Done>)>();
+        std::thread::scope(|scope| {
+            // The channel must close before the scope waits for the workers.
+            let send_job = send_job;
+            let mut workers = 0;
+            let mut running = 0;
+            let mut running_measured = false;
+            let mut failure = None;
+            loop {
+                if failure.is_none() && !cancel.is_set() {
+                    match self.settle_unblocked() {
+                        Ok(()) => {}
+                        Err(e) => failure = Some(e),
+                    }
+                }
+                let stop = failure.is_some()
+                    || cancel.is_set()
+                    || (!self.options.keep_going && self.any_failed());
+                while !stop && !running_measured && running < self.options.jobs.max(1) {
+                    let next = match self.queue.pop_front() {
+                        Some(next) => next,
+                        None if running == 0 => {
+                            let Some((_, index)) = self.measured.pop_first() else { break };
+                            let Some(resolved) = self.measured_resolved.remove(&index) else {
+                                break;
+                            };
+                            running_measured = true;
+                            (index, resolved)
+                        }
+                        None => break,
+                    };
+                    if workers <= running {
+                        workers += 1;
+                        let (jobs, done) = (&receive_job, send_done.clone());
+                        scope.spawn(move || work(context, jobs, &done));
+                    }
+                    let (index, resolved) = next;
+                    let action = &self.plan.actions[index];
+                    let started =
+                        Event::ActionStarted { label: action.label.clone(), key: resolved.key };
+                    if let Err(e) = self.emit(Some(index), started) {
+                        failure = Some(e);
+                        break;
+                    }
+                    let outcomes = self.relevant_outcomes(index);
+                    let forced = self.options.remeasure && action.class == Class::Measured;
+                    if send_job.send(Job { index, resolved, outcomes, forced }).is_err() {
+                        break;
+                    }
+                    running += 1;
+                }
+                if running == 0 {
+                    break;
+                }
+                let Ok((index, done)) = receive_done.recv() else { break };
+                running -= 1;
+                running_measured = false;
+                if let Err(e) = done.and_then(|d| self.finished(index, d)) {
+                    // A broken store or system: nothing more is started, what runs may end.
+                    failure = failure.or(Some(e));
+                }
+            }
+            drop(send_job);
+            failure.map_or(Ok(()), Err)
+        })
+    }
+
+    fn any_failed(&self) -> bool {
+        self.outcomes.values().any(|o| o.status != Some(Status::Ok))
+    }
+
+    /// The outcomes that one action may look at: all of them for one with provenance, else only those
+    /// of its dependencies. Others stay absent, which keeps the copy small.
+    fn relevant_outcomes(&self, index: usize) -> Outcomes {
+        let action = &self.plan.actions[index];
+        let provenance =
+            action.inputs.values().any(|i| *i == sim_model::plan::PlannedInput::Provenance);
+        if provenance {
+            return self.outcomes.clone();
+        }
+        action
+            .dependencies()
+            .chain(action.after.iter().copied())
+            .filter_map(|i| Some((i, self.outcomes.get(&i)?.clone())))
+            .collect()
+    }
+
+    /// Resolves what has become ready; reuses, skips or queues it.
+    fn settle_unblocked(&mut self) -> Result<()> {
+        while let Some(index) = self.unblocked.pop() {
+            let plan = self.plan;
+            let action = &plan.actions[index];
+            if let Some(cause) = self.resolver.blocked_by(action, &self.outcomes) {
+                let because = plan.actions[cause].label.clone();
+                self.summary.skipped += 1;
+                let event = Event::ActionSkipped { label: action.label.clone(), because };
+                self.emit(Some(index), event)?;
+                self.settle(index, Outcome::not_run(&plan.actions[cause].label));
+                continue;
+            }
+            let resolved = match self.resolver.resolve(action, &self.outcomes) {
+                Ok(resolved) => resolved,
+                // A missing part of an output or tool concerns this action alone.
+                Err(e @ (ExecError::Source { .. } | ExecError::ToolMissing { .. })) => {
+                    self.summary.skipped += 1;
+                    let because = e.to_string();
+                    let event = Event::ActionSkipped {
+                        label: action.label.clone(),
+                        because: because.clone(),
+                    };
+                    self.emit(Some(index), event)?;
+                    self.settle(index, Outcome { reason: because, ..Outcome::not_run("") });
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
+            let forced = self.options.remeasure && action.class == Class::Measured;
+            let found = if forced {
+                None
+            } else {
+                let stored = match self.resolver.store.record(&resolved.key) {
+                    Ok(stored) => stored,
+                    // A damaged record is as good as none; `store verify` names it.
+                    Err(sim_store::StoreError::DamagedRecord { .. }) => None,
+                    Err(e) => return Err(e.into()),
+                };
+                match stored {
+                    Some(s) if usable(self.resolver.store, self.options, &s)? => Some(s),
+                    _ => None,
+                }
+            };
+            match found {
+                Some(stored) => {
+                    self.summary.reused += 1;
+                    let event = Event::ActionReused {
+                        label: action.label.clone(),
+                        key: resolved.key,
+                        status: stored.record.status,
+                        generation: stored.record.generation,
+                    };
+                    self.emit(Some(index), event)?;
+                    self.settle(index, Outcome::of(&stored));
+                }
+                None if self.resolver.store.read_only() => {
+                    return Err(sim_store::StoreError::ReadOnly {
+                        root: self.resolver.store.root().to_path_buf(),
+                    }
+                    .into());
+                }
+                None if action.class == Class::Measured => {
+                    self.measured.insert((action.order, index));
+                    self.measured_resolved.insert(index, resolved);
+                }
+                None => self.queue.push_back((index, resolved)),
+            }
+        }
+        Ok(())
+    }
+
+    fn finished(&mut self, index: usize, done: Done) -> Result<()> {
+        let label = self.plan.actions[index].label.clone();
+        match done {
+            Done::Interrupted => {}
+            Done::Waited(stored) => {
+                self.summary.reused += 1;
+                self.emit(Some(index), Event::ActionWaited { label, key: stored.record.key })?;
+                self.settle(index, Outcome::of(&stored));
+            }
+            Done::Ran(stored) => {
+                self.summary.ran += 1;
+                let r = &stored.record;
+                let event = Event::ActionFinished {
+                    label,
+                    key: r.key,
+                    status: r.status,
+                    reason: r.reason.clone(),
+                    wall_ms: r.usage.wall_ms,
+                    generation: r.generation,
+                    warnings: r.warnings.clone(),
+                };
+                self.emit(Some(index), event)?;
+                self.settle(index, Outcome::of(&stored));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, index: usize, outcome: Outcome) {
+        self.outcomes.insert(index, Arc::new(outcome));
+        let first = self.unblocked.len();
+        for i in 0..self.dependents[index].len() {
+            let d = self.dependents[index][i];
+            self.waiting[d] -= 1;
+            if self.waiting[d] == 0 {
+                self.unblocked.push(d);
+            }
+        }
+        self.unblocked[first..].reverse();
+    }
+
+    /// Writes the root and the end of the journal.
+    fn finish(&mut self, id: &RunId) -> Result<()> {
+        let failed = self.outcomes.values();
+        let failed = failed.filter(|o| o.status.is_some_and(|s| s != Status::Ok)).count() as u64;
+        let event = Event::RunFinished {
+            ran: self.summary.ran,
+            reused: self.summary.reused,
+            failed,
+            skipped: self.summary.skipped,
+            wall_ms: self.summary.wall_ms,
+            interrupted: self.summary.interrupted,
+        };
+        self.emit(None, event)?;
+        if self.resolver.store.read_only() {
+            return Ok(());
+        }
+        let entries: Vec<RootEntry> = self
+            .plan
+            .actions
+            .iter()
+            .enumerate()
+            .filter_map(|(i, action)| {
+                let o = self.outcomes.get(&i)?;
+                Some(RootEntry {
+                    label: action.label.clone(),
+                    key: o.key?,
+                    generation: o.generation,
+                    status: o.status?,
+                })
+            })
+            .collect();
+        let root = Root {
+            version: 1,
+            pipeline: self.plan.name.clone(),
+            file: self.options.pipeline_file.clone(),
+            run: id.as_str().to_owned(),
+            entries,
+        };
+        // A run of a part, or an interrupted one, must not let go of what an earlier run reached.
+        let whole = self.options.only.is_none() && !self.summary.interrupted;
+        let name = if whole { self.plan.name.clone() } else { format!("{}.part", self.plan.name) };
+        let unchanged = whole
+            && self
+                .resolver
+                .store
+                .root_named(&name)
+                .ok()
+                .flatten()
+                .is_some_and(|old| old.entries == root.entries && old.file == root.file);
+        if !unchanged {
+            self.resolver.store.put_root(&name, &root)?;
+        }
+        Ok(())
+    }
+}
+
+/// A worker: runs jobs until there are no more.
+fn work(
+    context: &Context<'_>,
+    jobs: &Mutex<mpsc::Receiver<Job>>,
+    done: &mpsc::Sender<(usize, Result<Done>)>,
+) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        let action = &context.resolver.plan.actions[job.index];
+        let result = context.execute(action, job.resolved, &job.outcomes, job.forced);
+        if done.send((job.index, result)).is_err() {
+            return;
+        }
+    }
+}

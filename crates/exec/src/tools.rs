@@ -1,0 +1,138 @@
+//! Outside programs: where they are and what they are. A compiler or an interpreter changes results,
+//! so its identity enters the key of the actions that use it.
+
+use fs_err as fs;
+use sim_model::Digest;
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+/// How to ask a well-known program for its version. The answer names the program behind a shim or a
+/// wrapper; for any other program the digest of its file must do.
+const VERSIONS: [(&str, &[&str]); 10] = [
+    ("rustc", &["-vV"]),
+    ("cargo", &["-vV"]),
+    ("cc", &["--version"]),
+    ("c++", &["--version"]),
+    ("ld", &["--version"]),
+    (
+        "python3",
+        &["-c", "import sys,platform; print(sys.version, platform.python_implementation())"],
+    ),
+    (
+        "python",
+        &["-c", "import sys,platform; print(sys.version, platform.python_implementation())"],
+    ),
+    ("node", &["--version"]),
+    ("sh", &[]),
+    ("bash", &["--version"]),
+];
+
+/// The first executable file of this name on `path_var`.
+pub(crate) fn find(name: &str, path_var: &str) -> Option<PathBuf> {
+    path_var
+        .split(':')
+        .filter(|d| d.starts_with('/'))
+        .map(|d| Path::new(d).join(name))
+        .find(|p| p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
+}
+
+/// Finds tools and their identities; identities are remembered by what `stat` says of the file.
+#[derive(Debug)]
+pub struct Tools {
+    path_var: String,
+    cache_file: PathBuf,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_name: BTreeMap<String, Option<String>>,
+    by_stamp: BTreeMap<String, String>,
+    changed: bool,
+}
+
+impl Tools {
+    /// Tools on `path_var`, with a disposable cache in `cache_file`.
+    pub fn new(path_var: String, cache_file: PathBuf) -> Self {
+        let by_stamp = fs::read(&cache_file)
+            .ok()
+            .and_then(|b| serde_json::from_slice(&b).ok())
+            .unwrap_or_default();
+        let known = Known { by_stamp, ..Known::default() };
+        Self { path_var, cache_file, known: Mutex::new(known) }
+    }
+
+    /// The PATH in force.
+    pub fn path_var(&self) -> &str {
+        &self.path_var
+    }
+
+    /// Where a program is.
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        find(name, &self.path_var)
+    }
+
+    /// What a program is: its version text where it is well known, and the digest of its file.
+    pub fn identity(&self, name: &str) -> Option<String> {
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(found) = known.by_name.get(name) {
+            return found.clone();
+        }
+        let identity = self.find(name).and_then(|path| {
+            let real = fs::canonicalize(&path).ok()?;
+            let meta = fs::metadata(&real).ok()?;
+            let stamp = format!(
+                "{name} {} {} {} {} {}.{} {}.{}",
+                path.display(),
+                real.display(),
+                meta.ino(),
+                meta.len(),
+                meta.mtime(),
+                meta.mtime_nsec(),
+                meta.ctime(),
+                meta.ctime_nsec()
+            );
+            if let Some(identity) = known.by_stamp.get(&stamp) {
+                return Some(identity.clone());
+            }
+            let digest = Digest::of(&fs::read(&real).ok()?);
+            let version = VERSIONS.iter().find(|(n, _)| *n == name).map(|(_, args)| args);
+            let identity = match version.filter(|args| !args.is_empty()) {
+                Some(args) => {
+                    let out = Command::new(&path)
+                        .args(*args)
+                        .stdin(Stdio::null())
+                        .stderr(Stdio::null())
+                        .current_dir("/")
+                        .output()
+                        .ok()?;
+                    let text = String::from_utf8_lossy(&out.stdout);
+                    let text: Vec<&str> = text.lines().map(str::trim).collect();
+                    format!("{} (blake3 {})", text.join("; "), digest.short())
+                }
+                None => format!("blake3 {digest}"),
+            };
+            known.by_stamp.insert(stamp, identity.clone());
+            known.changed = true;
+            Some(identity)
+        });
+        known.by_name.insert(name.to_owned(), identity.clone());
+        identity
+    }
+
+    /// Writes the cache back. A cache that cannot be written is no error.
+    pub fn save(&self) {
+        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if known.changed
+            && let Ok(bytes) = serde_json::to_vec(&known.by_stamp)
+        {
+            let tmp = self.cache_file.with_extension(format!("{}.tmp", std::process::id()));
+            if fs::write(&tmp, bytes).is_ok() && fs::rename(&tmp, &self.cache_file).is_err() {
+                let _ = fs::remove_file(&tmp);
+            }
+        }
+    }
+}
