@@ -308,7 +308,10 @@ fn stage<'t>(
     if let Some(e) = table.get("matrix") {
         match matrix::read(e, world) {
             Some(m) => stage.matrix = m,
-            None => broken = true,
+            None => {
+                stage.matrix = Matrix::default();
+                broken = true;
+            }
         }
     }
     if let Some(e) = table.get("env") {

@@ -101,8 +101,9 @@ pub(crate) struct Sink {
     seen: HashSet<u64>,
     dropped: usize,
     errors: usize,
-    /// Set when the text has syntax errors: what they hide must not be reported as absent.
-    pub(crate) damaged: bool,
+    /// Where syntax errors are, as the ranges from one table header to the next. What is said of
+    /// such a range may be the damage speaking.
+    damage: Vec<Span>,
 }
 
 /// Codes that say that something is absent. They are not trusted in a text with syntax errors.
@@ -113,8 +114,14 @@ impl Sink {
     pub(crate) fn push(&mut self, diag: Diag) {
         debug_assert!(crate::explain_code(diag.code).is_some(), "{} has no entry", diag.code);
         self.errors += usize::from(diag.severity == Severity::Error);
-        if self.damaged && ABSENCES.contains(&diag.code) {
-            return;
+        if diag.code != "SP0004" && self.is_damaged() {
+            let at = diag.span;
+            let before = self.damage.partition_point(|d| (d.file, d.start) <= (at.file, at.start));
+            let inside = before.checked_sub(1).map(|i| self.damage[i]);
+            let inside = inside.is_some_and(|d| d.file == at.file && at.start < d.end);
+            if inside || ABSENCES.contains(&diag.code) {
+                return;
+            }
         }
         if self.kept.len() >= KEPT {
             self.dropped += 1;
@@ -125,6 +132,18 @@ impl Sink {
         if self.seen.insert(hasher.finish()) {
             self.kept.push(diag);
         }
+    }
+
+    /// Marks a range as damaged; ranges come in order.
+    pub(crate) fn damage(&mut self, span: Span) {
+        if self.damage.last() != Some(&span) {
+            self.damage.push(span);
+        }
+    }
+
+    /// Whether a text has syntax errors.
+    pub(crate) fn is_damaged(&self) -> bool {
+        !self.damage.is_empty()
     }
 
     /// Whether an error was pushed.

@@ -91,20 +91,14 @@ pub(crate) fn parse<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Table<'t> 
     let table = match DeTable::parse(text) {
         Ok(table) => table.into_inner(),
         Err(error) if text.len() > RECOVER => {
-            sink.damaged = true;
-            sink.push(
-                syntax(&error, text, file).help(
-                    "a text this large is checked no further \
-                once its syntax is wrong"
-                        .to_owned(),
-                ),
-            );
+            let help = "a text this large is checked no further once its syntax is wrong";
+            sink.damage(Span::new(file, 0..text.len()));
+            sink.push(syntax(&error, text, file).help(help.to_owned()));
             DeTable::new()
         }
         Err(_) => {
-            sink.damaged = true;
             let (table, errors) = DeTable::parse_recoverable(text);
-            errors.iter().for_each(|e| sink.push(syntax(e, text, file)));
+            damage(&errors, text, file, sink);
             table.into_inner()
         }
     };
@@ -120,6 +114,54 @@ pub(crate) fn parse_value<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Opti
         }
         Err(_) => None,
     }
+}
+
+/// Reports syntax errors, one a line, and marks the tables they are in.
+fn damage(errors: &[toml::de::Error], text: &str, file: u32, sink: &mut Sink) {
+    let mut starts: Vec<_> = errors.iter().map(|e| (e.span().map_or(0, |s| s.start), e)).collect();
+    starts.sort_by_key(|(at, _)| *at);
+    let (mut line_end, mut table_end) = (None, None);
+    for (at, error) in starts {
+        let diag = syntax(error, text, file);
+        let at = at.min(text.len());
+        if swallows(error, text, at) {
+            // An array that is never closed takes in all that follows, and everything there is an
+            // error in an array. Only the first says something.
+            let help = "an array above this line is not closed: `]` is missing".to_owned();
+            sink.push(diag.help(help));
+            sink.damage(Span::new(file, table_end.unwrap_or(0).min(at)..text.len() + 1));
+            return;
+        }
+        let line = |from: usize| text.as_bytes()[from..].iter().position(|b| *b == b'\n');
+        if line_end.is_none_or(|end| at > end) {
+            line_end = Some(line(at).map_or(text.len(), |n| at + n));
+            sink.push(diag);
+        }
+        if table_end.is_none_or(|end| at >= end) {
+            let from = table_end.unwrap_or(0);
+            let bytes = text.as_bytes();
+            let headers = |range: std::ops::Range<usize>| {
+                range.filter(|i| bytes[*i] == b'[' && (*i == 0 || bytes[*i - 1] == b'\n'))
+            };
+            let start = headers(from..at.min(text.len())).next_back().unwrap_or(from);
+            let end = headers(at..text.len()).next().unwrap_or(text.len() + 1).max(at + 1);
+            sink.damage(Span::new(file, start..end));
+            table_end = Some(end);
+        }
+    }
+}
+
+/// Whether the error is a new line's key or table header where an array goes on.
+fn swallows(error: &toml::de::Error, text: &str, at: usize) -> bool {
+    let start = text.as_bytes()[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+    if !error.message().starts_with("missing comma") || !text[start..at].trim().is_empty() {
+        return false;
+    }
+    let line = text[at..].lines().next().unwrap_or_default();
+    line.starts_with('[')
+        || line.split_once('=').is_some_and(|(key, _)| {
+            key.trim().bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        })
 }
 
 fn syntax(error: &toml::de::Error, text: &str, file: u32) -> Diag {
@@ -161,7 +203,7 @@ fn convert<'t>(value: DeValue<'t>, span: Span, sink: &mut Sink) -> Node<'t> {
         DeValue::String(s) => Val::Str(s),
         DeValue::Boolean(b) => Val::Bool(b),
         // What the parser puts where a value was missing.
-        DeValue::Integer(_) if sink.damaged && span.end == 0 => Val::Bad(true, "integer"),
+        DeValue::Integer(_) if sink.is_damaged() && span.end == 0 => Val::Bad(true, "integer"),
         DeValue::Integer(i) => match i64::from_str_radix(i.as_str(), i.radix()) {
             Ok(i) => Val::Int(i),
             Err(_) => {

@@ -124,6 +124,9 @@ fn common(stage: &Stage<'_>, world: &mut World<'_>) -> Common {
         good: true,
     };
     for (spec, node) in &stage.params {
+        if spec.name == "run" {
+            bare_words(node, stage, world);
+        }
         out.origins.insert(spec.name.to_owned(), world.sources.origin(node.span));
         if !node.has_braces() {
             match params::value(node, spec.ty, &none, world) {
@@ -133,6 +136,27 @@ fn common(stage: &Stage<'_>, world: &mut World<'_>) -> Common {
         }
     }
     out
+}
+
+/// Warns of words of `run` that are the path of an input: where the command runs, it is not there.
+fn bare_words(run: &Node<'_>, stage: &Stage<'_>, world: &mut World<'_>) {
+    let Val::List(words) = &run.val else { return };
+    for node in words {
+        let Val::Str(word) = &node.val else { continue };
+        if !word.contains(['.', '/']) || word.contains('{') {
+            continue;
+        }
+        let same = |n: &&Node<'_>| matches!(&n.val, Val::Str(path) if path == word);
+        if let Some(input) = stage.inputs.iter().find(|i| i.items.iter().any(same)) {
+            let text = format!("{} is not there where the command runs", quote(word));
+            let help = format!("write `{{inputs.{}}}`", input.name);
+            world.push(
+                Diag::warning("SP0409", node.span, text)
+                    .also(input.span, "declared as an input here")
+                    .help(help),
+            );
+        }
+    }
 }
 
 /// The cells of one stage: whether all could be expanded, `None` when the limit was reached.
@@ -145,8 +169,15 @@ fn stage_cells(
     out: &mut Expansion,
     world: &mut World<'_>,
 ) -> Option<bool> {
-    let kind = stage.kind?;
     let common = common(stage, world);
+    let Some(kind) = stage.kind else {
+        // What can be said of the first cell is said all the same.
+        if let Some(indices) = stage.matrix.cells.first() {
+            let bindings = stage.matrix.bindings(indices);
+            cell(stage, String::new(), bindings, indices, &common, pipeline, world);
+        }
+        return None;
+    };
     let mut whole = common.good;
     for (index, indices) in stage.matrix.cells.iter().enumerate() {
         let bindings = stage.matrix.bindings(indices);
@@ -224,7 +255,8 @@ fn cell(
     }
     // A dimension that has the name of a parameter sets it.
     for d in &stage.matrix.dimensions {
-        let spec = stage.kind?.params().iter().find(|p| p.name == d.name);
+        let specs = stage.kind.map_or(&[][..], |k| k.params());
+        let spec = specs.iter().find(|p| p.name == d.name);
         let Some(spec) = spec.filter(|s| !origins.contains_key(s.name)) else { continue };
         let span = stage.matrix.span(indices, d.name).unwrap_or(stage.span);
         match params::bound(&bindings[d.name], spec.ty, span, world) {

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::diag::{Diagnostic, Label, Severity};
 use crate::source::Sources;
 use annotate_snippets::{
-    Annotation, AnnotationKind, Element, Group, Level, Message, Origin, Renderer, Snippet,
+    Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet,
 };
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -49,6 +49,8 @@ struct Window {
     text: String,
     line: usize,
     mark: Range<usize>,
+    /// Whether the line begins further left.
+    cut: bool,
 }
 
 /// The line of a label, cut to what is near the label.
@@ -67,7 +69,12 @@ fn window(label: &Label, sources: &Sources) -> Option<Window> {
     let shown: String =
         text[from..to].chars().map(|c| if c == '\u{feff}' { ' ' } else { c }).collect();
     let mark = if shown.len() == to - from { mark } else { 0..0 };
-    Some(Window { text: format!("{before}{shown}{after}"), line: label.line as usize, mark })
+    Some(Window {
+        text: format!("{before}{shown}{after}"),
+        line: label.line as usize,
+        mark,
+        cut: from > line.start,
+    })
 }
 
 fn floor(text: &str, at: usize) -> usize {
@@ -87,22 +94,28 @@ fn one(diag: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
     let labels = std::iter::once((&diag.at, AnnotationKind::Primary))
         .chain(diag.labels.iter().map(|l| (l, AnnotationKind::Context)));
     for (label, kind) in labels {
-        let origin = Origin::path(&*label.file).line(label.line as usize);
-        elements.push(origin.char_column(label.column as usize).into());
-        if let Some(window) = window(label, sources) {
-            let mark: Annotation<'_> = kind.span(window.mark).label(match label.text.as_str() {
-                "" => None,
-                text => Some(Cow::Borrowed(text)),
-            });
-            let snippet = Snippet::source(window.text).line_start(window.line);
-            elements.push(snippet.fold(false).annotation(mark).into());
+        let Some(window) = window(label, sources) else {
+            elements.push(Origin::path(&*label.file).into());
+            continue;
+        };
+        let mark: Annotation<'_> = kind.span(window.mark).label(match label.text.as_str() {
+            "" => None,
+            text => Some(Cow::Borrowed(text)),
+        });
+        let mut snippet = Snippet::source(window.text).line_start(window.line);
+        if window.cut {
+            // The column would be counted in the piece that is shown.
+            let origin = Origin::path(&*label.file).line(label.line as usize);
+            elements.push(origin.char_column(label.column as usize).into());
+        } else {
+            snippet = snippet.path(&*label.file);
         }
+        elements.push(snippet.fold(false).annotation(mark).into());
     }
     let title = level.primary_title(diag.message.as_str()).id(diag.code);
-    let mut group = Group::with_title(title).elements(elements);
+    let mut groups = vec![Group::with_title(title).elements(elements)];
     if let Some(help) = &diag.help {
-        let message: Message<'_> = Level::HELP.message(help.as_str());
-        group = group.element(message);
+        groups.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
     }
-    renderer.render(&[group])
+    renderer.render(&groups)
 }

@@ -110,11 +110,14 @@ pub(crate) fn resolve(
     }
     // Stages that could not be expanded: what can be said without a cell.
     for (at, stage) in pipeline.stages.iter().enumerate() {
-        if stages.get(at).is_none_or(|cells| cells.is_empty()) {
-            for input in &stage.inputs {
-                for node in input.items.iter().filter(|n| !n.has_braces()) {
-                    resolver.take(input, node, &Bindings::new(), stage);
-                }
+        if stages.get(at).is_some_and(|cells| !cells.is_empty()) {
+            continue;
+        }
+        let first = stage.matrix.cells.first();
+        let bindings = first.map(|indices| stage.matrix.bindings(indices));
+        for input in &stage.inputs {
+            for node in input.items.iter().filter(|n| bindings.is_some() || !n.has_braces()) {
+                resolver.take(input, node, bindings.as_ref().unwrap_or(&Bindings::new()), stage);
             }
         }
     }

@@ -169,6 +169,7 @@ pub(crate) fn files() -> MemFiles {
         .with("data/deep/b.csv", "2\n")
         .with("suites/rigid.toml", "pile\nstack\n")
         .with("suites/bad.toml", "pile\nbad one\nbad two\n")
+        .with("suites/twice.toml", "pile\npile\n")
         .with("suites/unequal.toml", "unequal\n")
 }
 
