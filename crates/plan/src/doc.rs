@@ -129,7 +129,9 @@ fn damage(errors: &[toml::de::Error], text: &str, file: u32, sink: &mut Sink) {
             // error in an array. Only the first says something.
             let help = "an array above this line is not closed: `]` is missing".to_owned();
             sink.push(diag.help(help));
-            sink.damage(Span::new(file, table_end.unwrap_or(0).min(at)..text.len() + 1));
+            let from = table_end.unwrap_or(0).min(at);
+            let from = headers(text, from..at).next_back().unwrap_or(from);
+            sink.damage(Span::new(file, from..text.len() + 1));
             return;
         }
         let line = |from: usize| text.as_bytes()[from..].iter().position(|b| *b == b'\n');
@@ -139,16 +141,21 @@ fn damage(errors: &[toml::de::Error], text: &str, file: u32, sink: &mut Sink) {
         }
         if table_end.is_none_or(|end| at >= end) {
             let from = table_end.unwrap_or(0);
-            let bytes = text.as_bytes();
-            let headers = |range: std::ops::Range<usize>| {
-                range.filter(|i| bytes[*i] == b'[' && (*i == 0 || bytes[*i - 1] == b'\n'))
-            };
-            let start = headers(from..at.min(text.len())).next_back().unwrap_or(from);
-            let end = headers(at..text.len()).next().unwrap_or(text.len() + 1).max(at + 1);
+            let start = headers(text, from..at).next_back().unwrap_or(from);
+            let end = headers(text, at..text.len()).next().unwrap_or(text.len() + 1).max(at + 1);
             sink.damage(Span::new(file, start..end));
             table_end = Some(end);
         }
     }
+}
+
+/// Offsets of the table headers in a range.
+fn headers(
+    text: &str,
+    range: std::ops::Range<usize>,
+) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    let bytes = text.as_bytes();
+    range.filter(|i| bytes[*i] == b'[' && (*i == 0 || bytes[*i - 1] == b'\n'))
 }
 
 /// Whether the error is a new line's key or table header where an array goes on.

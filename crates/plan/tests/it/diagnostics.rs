@@ -208,7 +208,7 @@ help: write a good one
 fn syntax_errors_come_all_together_and_hide_what_they_may_have_caused() {
     assert_marks(
         "[[stage]]\nname = \"a\nkind = \"command\"\nx = = 2\n\n[defaults]\ntimeout = 1\n\n[[stage]]\nname = \"b\"\nrun = [\"true\"\nx = 2\n\n[defaults]\n",
-        &["SP0004 5:10 ", "SP0004 7:5 ", "SP0103 10:11 1", "SP0004 15:1 "],
+        &["SP0004 5:10 ", "SP0004 7:5 =", "SP0103 10:11 1", "SP0004 15:1 "],
     );
     assert_marks(
         &a_and("name = \"b\"\n[defaults]\ntimeout = \"1s\"\n[defaults]\nmemory = \"1\""),
