@@ -1,1 +1,313 @@
-//! (being written)
+//! The kind `trial`: one engine over a suite of cases, each case repeated, each run a process of its
+//! own (P001).
+//!
+//! A stage expands into scenes (shared by all engines), timed trials in a deterministic shuffled
+//! order, and for each timed trial the replays that were asked for, which run only after it passed.
+
+mod execute;
+mod suite;
+
+use sim_model::action::Class;
+use sim_model::kind::{
+    Cell, Draft, DraftInput, ExpandCtx, InputSpec, Kind, Param, ParamType, Place, Problem,
+};
+use sim_model::plan::Origin;
+use sim_model::request::{Request, StatusFile};
+use sim_model::value::Value;
+use sim_stage_sdk::{Stage, StageError};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+use suite::{Case, Suite};
+
+/// The kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trial;
+
+const REPLAYS: &[&str] = &["memory", "capture"];
+
+/// P280: every adapter process on a CPU backend.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// P280: the structures of 110,000 bodies and more.
+const LARGE_TIMEOUT: Duration = Duration::from_secs(300);
+const LARGE: u64 = 100_000;
+/// P276.
+const MAX_THREADS: u32 = 8;
+
+const PARAMS: &[Param] = &[
+    Param {
+        name: "suite",
+        ty: ParamType::Path,
+        required: true,
+        doc: "The suite's file: scenarios, sizes, worlds, steps, repeats.",
+    },
+    Param {
+        name: "engine",
+        ty: ParamType::Str,
+        required: false,
+        doc: "Engine name, for labels and reports. Default: the matrix value `engine`.",
+    },
+    Param {
+        name: "backend",
+        ty: ParamType::Str,
+        required: false,
+        doc: "Backend of the engine. Default: `cpu`.",
+    },
+    Param {
+        name: "replays",
+        ty: ParamType::EnumList(REPLAYS),
+        required: false,
+        doc: "Replays of each passing timed trial: `memory`, `capture`. Default: none.",
+    },
+    Param {
+        name: "repeats",
+        ty: ParamType::Int { min: 1, max: 1000 },
+        required: false,
+        doc: "Repeats of each case. Default: the suite's.",
+    },
+    Param {
+        name: "threads",
+        ty: ParamType::Int { min: 1, max: 1024 },
+        required: false,
+        doc: "Worker threads requested of the engine. Default: the machine's processors, at most 8.",
+    },
+];
+
+const INPUTS: &[InputSpec] = &[InputSpec {
+    name: "engine",
+    required: true,
+    many: false,
+    doc: "The adapter, from a `build-engine` stage.",
+}];
+
+impl Kind for Trial {
+    fn name(&self) -> &'static str {
+        "trial"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Runs the cases of a suite on one engine: timed trials and their replays."
+    }
+
+    fn class(&self) -> Class {
+        Class::Measured
+    }
+
+    fn fingerprint(&self) -> &'static str {
+        env!("SIM_FINGERPRINT")
+    }
+
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+
+    fn inputs(&self) -> &'static [InputSpec] {
+        INPUTS
+    }
+
+    fn expand(&self, cell: &Cell, ctx: &mut dyn ExpandCtx) -> Result<Vec<Draft>, Vec<Problem>> {
+        let text = |name: &str| cell.params.get(name).and_then(Value::as_str);
+        let engine =
+            text("engine").or_else(|| cell.bindings.get("engine").and_then(Value::as_str));
+        let Some(engine) = engine else {
+            return Err(vec![Problem {
+                place: Place::Stage,
+                message: "no engine is named".to_owned(),
+                hint: Some("add `engine = \"mujoco\"` or `matrix.engine = [\"mujoco\", …]`".into()),
+            }]);
+        };
+        let path = text("suite").unwrap_or_default().to_owned();
+        let source = ctx.read(&path).map_err(|message| {
+            vec![Problem { place: Place::Param("suite".into()), message, hint: None }]
+        })?;
+        let suite = Suite::parse(&path, &source)?;
+        let int = |name: &str| cell.params.get(name).and_then(Value::as_int);
+        let repeats = int("repeats").map_or(suite.repeats, |n| n as u32);
+        let threads = int("threads").map_or_else(|| ctx.cpus().min(MAX_THREADS), |n| n as u32);
+        let mut replays: Vec<&str> = cell
+            .params
+            .get("replays")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        replays.sort_unstable();
+        replays.dedup();
+
+        let mut expansion = Expansion {
+            cell,
+            engine,
+            backend: text("backend").unwrap_or("cpu"),
+            threads,
+            path: &path,
+            ctx,
+            drafts: Vec::new(),
+            scenes: BTreeMap::new(),
+        };
+        for case in &suite.cases {
+            for worlds in &case.worlds {
+                for size in &case.sizes {
+                    for repeat in 0..repeats {
+                        expansion.case(case, *size, *worlds, repeat, &replays);
+                    }
+                }
+            }
+        }
+        Ok(expansion.drafts)
+    }
+}
+
+struct Expansion<'a> {
+    cell: &'a Cell,
+    engine: &'a str,
+    backend: &'a str,
+    threads: u32,
+    path: &'a str,
+    ctx: &'a mut dyn ExpandCtx,
+    drafts: Vec<Draft>,
+    scenes: BTreeMap<(String, u64, u64), usize>,
+}
+
+impl Expansion<'_> {
+    fn case(&mut self, case: &Case, size: u64, worlds: u32, repeat: u32, replays: &[&str]) {
+        let scene = self.scene(case, size);
+        let name = format!("{}/{size}x{worlds}", case.scenario);
+        let mut make = |mode: &str, after: Option<usize>| {
+            let mut draft = Draft::new("trial", Class::Measured);
+            draft.suffix = format!("{name}/r{repeat}/{mode}");
+            draft.args = self.args(case, size, worlds, mode);
+            self.origins(case, &mut draft);
+            draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
+            let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
+            draft.inputs.insert("scene".into(), scene);
+            draft.seed = self.cell.seed;
+            draft.repeat = repeat;
+            draft.after.extend(after);
+            draft.order = order(self.cell.seed, self.engine, case, size, worlds, repeat, mode);
+            let large = size >= LARGE;
+            let default = if large { LARGE_TIMEOUT } else { TIMEOUT };
+            draft.timeout = Some(self.cell.timeout.unwrap_or(default));
+            self.drafts.push(draft);
+            self.drafts.len() - 1
+        };
+        let timed = make("timed", None);
+        for replay in replays {
+            // A capture shows what happened; once is enough where repeats differ only in time.
+            if *replay != "capture" || repeat == 0 {
+                make(replay, Some(timed));
+            }
+        }
+    }
+
+    fn scene(&mut self, case: &Case, size: u64) -> usize {
+        let key = (case.scenario.clone(), size, case.timestep.to_bits());
+        if let Some(index) = self.scenes.get(&key) {
+            return *index;
+        }
+        let mut draft = sim_stage_scene::draft(&case.scenario, size, case.timestep, self.cell.seed);
+        draft.origins.insert("args.size".into(), self.ctx.origin(self.path, case.sizes_at));
+        draft.origins.insert("args.timestep".into(), self.ctx.origin(self.path, case.at));
+        draft.origins.insert("args.scenario".into(), self.ctx.origin(self.path, case.at));
+        self.drafts.push(draft);
+        self.scenes.insert(key, self.drafts.len() - 1);
+        self.drafts.len() - 1
+    }
+
+    fn args(&self, case: &Case, size: u64, worlds: u32, mode: &str) -> BTreeMap<String, Value> {
+        let gates = case
+            .gates
+            .iter()
+            .filter_map(|(k, v)| Some((k.clone(), Value::float(*v)?)))
+            .collect();
+        BTreeMap::from([
+            ("engine".to_owned(), Value::str(self.engine)),
+            ("backend".to_owned(), Value::str(self.backend)),
+            ("mode".to_owned(), Value::str(mode)),
+            ("scenario".to_owned(), Value::str(case.scenario.as_str())),
+            ("size".to_owned(), Value::Int(size.cast_signed())),
+            ("worlds".to_owned(), Value::Int(i64::from(worlds))),
+            ("steps".to_owned(), Value::Int(case.steps.cast_signed())),
+            ("warmup".to_owned(), Value::Int(case.warmup.cast_signed())),
+            ("timestep".to_owned(), Value::Float(case.timestep)),
+            ("threads".to_owned(), Value::Int(i64::from(self.threads))),
+            ("gates".to_owned(), Value::Map(gates)),
+        ])
+    }
+
+    fn origins(&self, case: &Case, draft: &mut Draft) {
+        let at = |offset: usize| self.ctx.origin(self.path, offset);
+        for (name, offset) in [
+            ("scenario", case.at),
+            ("size", case.sizes_at),
+            ("worlds", case.worlds_at),
+            ("steps", case.steps_at),
+            ("timestep", case.timestep_at),
+            ("warmup", case.at),
+        ] {
+            draft.origins.insert(format!("args.{name}"), at(offset));
+        }
+        for (gate, offset) in &case.gates_at {
+            let origin = match offset {
+                Some(offset) => at(*offset),
+                None => Origin::Derived(format!("scenes/{}/scene.toml", case.scenario)),
+            };
+            draft.origins.insert(format!("args.gates.{gate}"), origin);
+        }
+        for name in ["engine", "backend", "threads"] {
+            let origin = self.cell.origins.get(name).cloned();
+            draft.origins.insert(format!("args.{name}"), origin.unwrap_or(Origin::Default));
+        }
+        draft.origins.insert("args.mode".into(), Origin::Derived("the trial's replays".into()));
+    }
+}
+
+/// Place among measured actions (P003, P149): ascending worlds, then sizes; within those a shuffle
+/// fixed by the seed, so that engines, scenarios and repeats interleave.
+fn order(
+    seed: u64,
+    engine: &str,
+    case: &Case,
+    size: u64,
+    worlds: u32,
+    repeat: u32,
+    mode: &str,
+) -> u64 {
+    let text = format!("{seed}|{engine}|{}|{repeat}|{mode}", case.scenario);
+    let hash = blake3::hash(text.as_bytes());
+    let [a, b, c, ..] = *hash.as_bytes();
+    let shuffle = u64::from(u32::from_le_bytes([a, b, c, 0]));
+    (u64::from(worlds.min(0xffff)) << 48) | (size.min(0xff_ffff) << 24) | shuffle
+}
+
+impl Stage for Trial {
+    fn run(&self, request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
+        execute::run(request, dir)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worlds_then_sizes_ascend_and_engines_interleave() {
+        let suite = Suite::parse(
+            "s.toml",
+            "[suite]\nname = \"s\"\nrepeats = 3\n[[case]]\nscenario = \"box_pile\"\nsizes = [10]\nsteps = 5\n",
+        )
+        .expect("parses");
+        let case = &suite.cases[0];
+        let at = |engine: &str, size, worlds, repeat| {
+            order(7, engine, case, size, worlds, repeat, "timed")
+        };
+        assert!(at("mujoco", 1000, 1, 0) < at("mujoco", 10, 2, 0));
+        assert!(at("mujoco", 10, 2, 0) < at("mujoco", 11, 2, 0));
+        let mut runs: Vec<(u64, &str)> = (0..8)
+            .flat_map(|r| [(at("mujoco", 10, 1, r), "m"), (at("rapier", 10, 1, r), "r")])
+            .collect();
+        runs.sort_unstable();
+        let sequence: String = runs.iter().map(|(_, e)| *e).collect();
+        assert!(!sequence.contains("mmmmmmmm") && !sequence.contains("rrrrrrrr"), "{sequence}");
+    }
+}

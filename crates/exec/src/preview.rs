@@ -1,0 +1,102 @@
+//! What a run would do, without doing it.
+
+use crate::error::{ExecError, Result};
+use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
+use crate::run::{Options, usable};
+use sim_model::{Class, Status};
+use sim_store::{Stored, StoreError};
+use std::sync::Arc;
+
+/// What would become of one action.
+#[derive(Debug)]
+pub enum State {
+    /// Its record would be used.
+    Reused(Box<Stored>),
+    /// It would run; its key is known.
+    WouldRun(Box<Resolved>),
+    /// Something before it would run first, so its key is not known yet; the index of the first.
+    Waits(usize),
+    /// It would not run, because what it needs is recorded as not `ok`; the index of that.
+    Blocked(usize),
+    /// It could not run, and why.
+    Impossible(String),
+}
+
+/// What a run would do.
+#[derive(Debug)]
+pub struct Preview {
+    /// By plan index.
+    pub states: Vec<State>,
+    /// What is known.
+    pub outcomes: Outcomes,
+}
+
+/// Walks the plan against the store. Nothing is written but disposable caches.
+pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
+    let plan = resolver.plan;
+    let mut states: Vec<State> = Vec::with_capacity(plan.actions.len());
+    let mut outcomes = Outcomes::with_capacity(plan.actions.len());
+    for (i, action) in plan.actions.iter().enumerate() {
+        let needs = action.dependencies().chain(action.after.iter().copied());
+        let waits = needs.into_iter().find(|d| {
+            matches!(states[*d], State::WouldRun(_) | State::Waits(_))
+        });
+        let state = if let Some(d) = waits {
+            State::Waits(match states[d] {
+                State::Waits(first) => first,
+                _ => d,
+            })
+        } else if let Some(d) = resolver.blocked_by(action, &outcomes) {
+            outcomes.insert(i, Arc::new(Outcome::not_run(&plan.actions[d].label)));
+            State::Blocked(d)
+        } else {
+            match resolver.resolve(action, &outcomes) {
+                Err(e @ (ExecError::Source { .. } | ExecError::ToolMissing { .. })) => {
+                    State::Impossible(e.to_string())
+                }
+                Err(e) => return Err(e),
+                Ok(resolved) => {
+                    let stored = match resolver.store.record(&resolved.key) {
+                        Err(StoreError::DamagedRecord { .. }) => None,
+                        other => other?,
+                    };
+                    let forced = options.remeasure && action.class == Class::Measured;
+                    match stored {
+                        Some(s) if !forced && usable(resolver.store, options, &s)? => {
+                            outcomes.insert(i, Arc::new(Outcome::of(&s)));
+                            State::Reused(Box::new(s))
+                        }
+                        _ => State::WouldRun(Box::new(resolved)),
+                    }
+                }
+            }
+        };
+        states.push(state);
+    }
+    resolver.save()?;
+    Ok(Preview { states, outcomes })
+}
+
+impl Preview {
+    /// How many actions are in each state: reused, would run, waiting, blocked or impossible.
+    pub fn counts(&self) -> [usize; 4] {
+        let mut n = [0; 4];
+        for state in &self.states {
+            n[match state {
+                State::Reused(_) => 0,
+                State::WouldRun(_) => 1,
+                State::Waits(_) => 2,
+                State::Blocked(_) | State::Impossible(_) => 3,
+            }] += 1;
+        }
+        n
+    }
+
+    /// Reused records that are not `ok`.
+    pub fn not_ok(&self) -> impl Iterator<Item = (usize, &Stored)> {
+        self.states.iter().enumerate().filter_map(|(i, s)| match s {
+            State::Reused(stored) if stored.record.status != Status::Ok => Some((i, &**stored)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! The build itself: sources laid out as in the project, crates from the vendored folder, no network.
+
+use fs_err as fs;
+use sim_model::request::{Request, StatusFile};
+use sim_stage_sdk::{IoContext, StageError, arg, input, ok};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[derive(serde::Deserialize)]
+struct Library {
+    from: String,
+    path: String,
+    links: Vec<String>,
+}
+
+pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
+    let crate_dir: String = arg(request, "crate")?;
+    let paths: Vec<String> = arg(request, "paths")?;
+    let bin: String = arg(request, "bin")?;
+    let work = dir.join("tmp/source");
+    copy(&input(request, dir, "crate")?, &work.join(&crate_dir))?;
+    for (i, path) in paths.iter().enumerate() {
+        copy(&input(request, dir, &format!("path{i}"))?, &work.join(path))?;
+    }
+    let out_bin = dir.join("out/bin");
+    fs::create_dir_all(&out_bin).at(&out_bin)?;
+    for library in arg::<Vec<Library>>(request, "libraries")? {
+        unpack(&input(request, dir, &format!("fetch_{}", library.from))?, &library, &out_bin)?;
+    }
+
+    let vendor = input(request, dir, "vendor")?;
+    let target = dir.join("tmp/target");
+    let mut flags = vec![
+        format!("--remap-path-prefix={}=/build", work.display()),
+        format!("--remap-path-prefix={}=/vendor", vendor.display()),
+        format!("--remap-path-prefix={}=/vendor", fs::canonicalize(&vendor).at(&vendor)?.display()),
+    ];
+    flags.extend(arg::<Vec<String>>(request, "rustflags")?);
+    let mut cargo = Command::new("cargo");
+    cargo
+        .args(["build", "--release", "--frozen", "--offline", "--bin", &bin])
+        .arg("--config")
+        .arg("source.crates-io.replace-with=\"vendored\"")
+        .arg("--config")
+        .arg(format!("source.vendored.directory={:?}", vendor.display().to_string()))
+        .current_dir(work.join(&crate_dir))
+        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_TERM_COLOR", "never")
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    for (name, value) in arg::<BTreeMap<String, String>>(request, "env")? {
+        cargo.env(name, value.replace("{lib}", &out_bin.display().to_string()));
+    }
+    let status = cargo
+        .status()
+        .map_err(|e| StageError::Failed(format!("`cargo` could not be started: {e}")))?;
+    if !status.success() {
+        return Err(StageError::Failed(format!(
+            "`cargo build` of {crate_dir} ended with {status}; the log has its messages"
+        )));
+    }
+    let built = target.join("release").join(&bin);
+    let adapter = out_bin.join(&bin);
+    fs::copy(&built, &adapter).at(&built)?;
+    describe(&adapter, dir)?;
+
+    let keep = |name: &str| request.args.get(name).cloned().unwrap_or_default();
+    let engine = serde_json::json!({
+        "format": 1,
+        "name": keep("engine"),
+        "title": keep("title"),
+        "version": keep("version"),
+        "order": keep("order"),
+        "backends": keep("backends"),
+        "bin": format!("bin/{bin}"),
+    });
+    let path = dir.join("out/engine.json");
+    fs::write(&path, format!("{engine:#}\n")).at(&path)?;
+    Ok(ok())
+}
+
+/// Runs the adapter once: one that cannot even say what it is must not enter the store.
+fn describe(adapter: &Path, dir: &Path) -> Result<(), StageError> {
+    let output = Command::new(adapter).arg("describe").output().at(adapter)?;
+    if !output.status.success() {
+        return Err(StageError::Failed(format!(
+            "the adapter was built, but `describe` ended with {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        )));
+    }
+    let _: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .map_err(|e| StageError::Failed(format!("`describe` printed no JSON: {e}")))?;
+    let path = dir.join("out/describe.json");
+    fs::write(&path, &output.stdout).at(&path)
+}
+
+/// Copies sources, without what a build leaves in them.
+fn copy(from: &Path, to: &Path) -> Result<(), StageError> {
+    fs::create_dir_all(to).at(to)?;
+    for entry in fs::read_dir(from).at(from)? {
+        let entry = entry.at(from)?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            fs::copy(&from, &to).at(&from)?;
+            // Copies keep the store's read-only mode; cargo touches its own files.
+            let mut permissions = fs::metadata(&to).at(&to)?.permissions();
+            std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+            fs::set_permissions(&to, permissions).at(&to)?;
+        }
+    }
+    Ok(())
+}
+
+fn unpack(archive: &Path, library: &Library, to: &Path) -> Result<(), StageError> {
+    let bad = |e: &dyn std::fmt::Display| {
+        StageError::Failed(format!("{} out of {}: {e}", library.path, archive.display()))
+    };
+    let file = fs::File::open(archive).at(archive)?;
+    let mut zip = zip::ZipArchive::new(file).map_err(|e| bad(&e))?;
+    let mut bytes = Vec::new();
+    zip.by_name(&library.path)
+        .map_err(|e| bad(&e))?
+        .read_to_end(&mut bytes)
+        .map_err(|e| bad(&e))?;
+    let name = Path::new(&library.path)
+        .file_name()
+        .map(PathBuf::from)
+        .ok_or_else(|| bad(&"it has no file name"))?;
+    let path = to.join(&name);
+    fs::write(&path, bytes).at(&path)?;
+    for link in &library.links {
+        let link = to.join(link);
+        std::os::unix::fs::symlink(&name, &link).at(&link)?;
+    }
+    Ok(())
+}

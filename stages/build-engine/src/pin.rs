@@ -1,0 +1,157 @@
+//! `engine.toml`: an engine's pin.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineFile {
+    /// What it is.
+    pub engine: EngineHead,
+    /// What is compiled.
+    pub source: Source,
+    /// What is fetched besides crates.
+    #[serde(default)]
+    pub fetch: Vec<FetchPin>,
+    /// How it is built.
+    #[serde(default)]
+    pub build: Build,
+    /// What `sim-pipe pin` rewrites.
+    #[serde(default)]
+    pub pin: PinTarget,
+}
+
+/// What the engine is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineHead {
+    /// Name, equal to the folder's.
+    pub name: String,
+    /// Name for people.
+    pub title: String,
+    /// Version of the engine.
+    pub version: String,
+    /// Backends it has.
+    pub backends: Vec<String>,
+    /// Place among the columns of a report.
+    pub order: i64,
+}
+
+/// What is compiled.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Folder of the adapter's crate, relative to the project's root.
+    #[serde(rename = "crate")]
+    pub crate_dir: String,
+    /// Folders of its path dependencies.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Binary target.
+    pub bin: String,
+}
+
+/// A file from a registry.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FetchPin {
+    /// Name within this file.
+    pub id: String,
+    /// `pypi`, `npm` or `url`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Package.
+    pub package: Option<String>,
+    /// Version.
+    pub version: Option<String>,
+    /// Address, for `url`.
+    pub url: Option<String>,
+    /// File name.
+    pub file: String,
+    /// SHA-256, hexadecimal.
+    pub sha256: Option<String>,
+    /// Integrity of an npm package.
+    pub integrity: Option<String>,
+}
+
+/// How it is built.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// Libraries to be laid beside the adapter.
+    #[serde(default)]
+    pub library: Vec<Library>,
+    /// Environment of the build; `{lib}` is the folder of those libraries.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// More flags for rustc.
+    #[serde(default)]
+    pub rustflags: Vec<String>,
+}
+
+/// A library out of a fetched archive.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Library {
+    /// `id` of the fetch.
+    pub from: String,
+    /// Path in the archive (a wheel or another zip).
+    pub path: String,
+    /// Names that link to it.
+    #[serde(default)]
+    pub links: Vec<String>,
+}
+
+/// What a change of version rewrites.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinTarget {
+    /// Crates in the adapter's manifest that carry the engine's version.
+    #[serde(default)]
+    pub crates: Vec<String>,
+}
+
+impl EngineFile {
+    /// Parses the file. The error is a message with the bytes it is about.
+    pub fn parse(text: &str) -> Result<Self, (String, Range<usize>)> {
+        let file: Self = toml::from_str(text)
+            .map_err(|e| (e.message().to_owned(), e.span().unwrap_or(0..0)))?;
+        for library in &file.build.library {
+            if !file.fetch.iter().any(|f| f.id == library.from) {
+                let at = text.find(&format!("from = \"{}\"", library.from)).unwrap_or(0);
+                let message = format!("library from `{}`: no [[fetch]] has this id", library.from);
+                return Err((message, at..at + library.from.len() + 9));
+            }
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pins_of_this_repository_parse() {
+        let engines = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../engines");
+        let mut found = 0;
+        for entry in std::fs::read_dir(engines).expect("engines/") {
+            let path = entry.expect("entry").path().join("engine.toml");
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                EngineFile::parse(&text).unwrap_or_else(|e| panic!("{}: {}", path.display(), e.0));
+                found += 1;
+            }
+        }
+        assert!(found >= 2, "{found} pins");
+    }
+
+    #[test]
+    fn a_wrong_pin_is_named() {
+        let text = "[engine]\nname = \"x\"\nversoin = \"1\"\n";
+        let (message, span) = EngineFile::parse(text).expect_err("wrong");
+        assert!(message.contains("unknown field `versoin`"), "{message}");
+        assert_eq!(&text[span], "versoin");
+    }
+}

@@ -1,0 +1,135 @@
+//! One trial: writes the job, runs the adapter in its own process, checks the result it wrote.
+
+use fs_err as fs;
+use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Status};
+use sim_model::request::{Request, StageStatus, StatusFile};
+use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, status};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Files that an adapter may leave beside its result.
+const EXTRAS: [&str; 2] = ["final.json", "capture.bin"];
+
+pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
+    let engine = input(request, dir, "engine")?;
+    let job = job(request)?;
+    job.validate().map_err(|problems| {
+        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        StageError::Failed(format!("the job is wrong: {}", list.join("; ")))
+    })?;
+
+    // The adapter sees a folder with the job and the scene, and an empty one for its results.
+    let work = dir.join("tmp/job");
+    let results = dir.join("tmp/results");
+    for folder in [&work, &results] {
+        fs::create_dir_all(folder).at(folder)?;
+    }
+    let scene = input(request, dir, "scene")?;
+    fs::copy(&scene, work.join("scene.json")).at(&scene)?;
+    let text = serde_json::to_string_pretty(&job)
+        .map_err(|e| StageError::Failed(format!("the job cannot be written as JSON: {e}")))?;
+    let path = work.join("job.json");
+    fs::write(&path, text + "\n").at(&path)?;
+
+    let adapter = adapter(&engine)?;
+    let start = Instant::now();
+    let exit = Command::new(&adapter)
+        .arg("run")
+        .arg(&path)
+        .arg(&results)
+        .current_dir(&work)
+        .status()
+        .map_err(|e| StageError::Failed(format!("the adapter could not be started: {e}")))?;
+    let wall_ns = start.elapsed().as_nanos();
+
+    let result_path = results.join("result.json");
+    let Ok(text) = fs::read_to_string(&result_path) else {
+        return Err(StageError::Failed(format!("the adapter ended with {exit} and left no result")));
+    };
+    let result: JobResult = serde_json::from_str(&text)
+        .map_err(|e| StageError::Failed(format!("the adapter's result is not valid: {e}")))?;
+    if !exit.success() {
+        return Err(StageError::Failed(format!("the adapter wrote a result and ended with {exit}")));
+    }
+    if let Err(problem) = agrees(&job, &result, wall_ns) {
+        return Err(StageError::Failed(format!("the adapter's result contradicts itself: {problem}")));
+    }
+    let out = dir.join("out");
+    fs::copy(&path, out.join("job.json")).at(&path)?;
+    fs::copy(&result_path, out.join("result.json")).at(&result_path)?;
+    for name in EXTRAS {
+        let from = results.join(name);
+        if from.symlink_metadata().is_ok_and(|m| m.is_file()) {
+            fs::copy(&from, out.join(name)).at(&from)?;
+        }
+    }
+    let reason = one_line(result.outcome.reason.as_deref().unwrap_or_default());
+    Ok(match result.outcome.status {
+        Status::Ok => ok(),
+        Status::GateFailed => status(StageStatus::GateFailed, reason),
+        Status::Unsupported => status(StageStatus::Unsupported, reason),
+        Status::Refused => status(StageStatus::Refused, reason),
+        Status::OutOfMemory => status(StageStatus::Failed, format!("out of memory: {reason}")),
+        Status::Error => status(StageStatus::Failed, reason),
+    })
+}
+
+fn job(request: &Request) -> Result<Job, StageError> {
+    let mode: Mode = arg(request, "mode")?;
+    let gates: Gates = arg(request, "gates")?;
+    Ok(Job {
+        protocol: PROTOCOL,
+        mode,
+        scene: "scene.json".to_owned(),
+        worlds: arg(request, "worlds")?,
+        steps: arg(request, "steps")?,
+        warmup: arg(request, "warmup")?,
+        threads: arg(request, "threads")?,
+        seed: request.seed,
+        backend: arg(request, "backend")?,
+        gates,
+        sample_interval_ms: 10,
+        capture_interval_s: 1.0 / 60.0,
+        settings: BTreeMap::new(),
+    })
+}
+
+/// The adapter's program, as engine.json names it.
+fn adapter(engine: &Path) -> Result<std::path::PathBuf, StageError> {
+    let path = engine.join("engine.json");
+    let text = fs::read_to_string(&path).at(&path)?;
+    let json: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|e| StageError::Failed(format!("{}: {e}", path.display())))?;
+    match json.get("bin").and_then(|b| b.as_str()) {
+        Some(bin) if !bin.contains("..") && !bin.starts_with('/') => Ok(engine.join(bin)),
+        _ => Err(StageError::Failed(format!("{} names no adapter", path.display()))),
+    }
+}
+
+/// Whether a result answers this job and its own numbers fit together. `wall_ns` is how long the
+/// adapter's process ran, by our clock.
+fn agrees(job: &Job, result: &JobResult, wall_ns: u128) -> Result<(), String> {
+    result.contradictions().map_err(|problems| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    })?;
+    if result.mode != job.mode {
+        return Err(format!("mode {} for a job of mode {}", result.mode.as_str(), job.mode.as_str()));
+    }
+    if result.worlds != job.worlds {
+        return Err(format!("{} worlds for a job of {}", result.worlds, job.worlds));
+    }
+    let whole = matches!(result.outcome.status, Status::Ok | Status::GateFailed);
+    if whole && matches!(job.mode, Mode::Timed | Mode::Memory) && result.steps != job.steps {
+        return Err(format!("{} steps for a job of {}", result.steps, job.steps));
+    }
+    if let Some(measured) = result.phases.measured_ns
+        && u128::from(measured) > wall_ns
+    {
+        return Err(format!(
+            "a measured interval of {measured} ns in a process that ran {wall_ns} ns"
+        ));
+    }
+    Ok(())
+}
