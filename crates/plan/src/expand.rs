@@ -22,7 +22,10 @@ use std::time::Duration;
 
 /// A numbered draft.
 pub(crate) struct Pending {
+    /// The draft without its inputs.
     pub(crate) draft: Draft,
+    /// Its inputs by name, packed: all drafts are alive at once.
+    pub(crate) inputs: Box<[(String, DraftInput)]>,
     pub(crate) label: String,
     pub(crate) limits: Limits,
 }
@@ -107,6 +110,7 @@ pub(crate) fn expand(
 }
 
 /// What is equal in all cells of a stage.
+#[derive(Clone, Default)]
 struct Common {
     /// Values of parameters without placeholders.
     fixed: Vec<(&'static str, Value)>,
@@ -169,16 +173,18 @@ fn stage_cells(
     out: &mut Expansion,
     world: &mut World<'_>,
 ) -> Option<bool> {
-    let common = common(stage, world);
+    let mut common = common(stage, world);
     let Some(kind) = stage.kind else {
         // What can be said of the first cell is said all the same.
         if let Some(indices) = stage.matrix.cells.first() {
             let bindings = stage.matrix.bindings(indices);
-            cell(stage, String::new(), bindings, indices, &common, pipeline, world);
+            cell(stage, String::new(), bindings, indices, common, pipeline, world);
         }
         return None;
     };
-    let mut whole = common.good;
+    let good = common.good;
+    let mut whole = good;
+    let last = stage.matrix.cells.len() - 1;
     for (index, indices) in stage.matrix.cells.iter().enumerate() {
         let bindings = stage.matrix.bindings(indices);
         let label = if stage.matrix.dimensions.is_empty() {
@@ -186,12 +192,13 @@ fn stage_cells(
         } else {
             format!("{}[{}]", stage.name, stage.matrix.label(indices))
         };
-        let made = cell(stage, label, bindings, indices, &common, pipeline, world);
+        let common = if index == last { std::mem::take(&mut common) } else { common.clone() };
+        let made = cell(stage, label, bindings, indices, common, pipeline, world);
         let Some((cell, limits, env)) = made else {
             whole = false;
             continue;
         };
-        if !common.good {
+        if !good {
             continue;
         }
         let drafts = match kind.expand(&cell, &mut Ctx { world }) {
@@ -220,16 +227,14 @@ fn cell(
     label: String,
     bindings: Bindings,
     indices: &[u32],
-    common: &Common,
+    common: Common,
     pipeline: &Pipeline<'_>,
     world: &mut World<'_>,
 ) -> Option<(Cell, Limits, BTreeMap<String, String>)> {
     let mut good = true;
-    let mut values = BTreeMap::new();
-    let mut origins = common.origins.clone();
-    for (name, value) in &common.fixed {
-        values.insert((*name).to_owned(), value.clone());
-    }
+    let mut origins = common.origins;
+    let mut values: BTreeMap<String, Value> =
+        common.fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let seed_at = stage.matrix.dimensions.iter().any(|d| d.name == "seed");
     let seed = match (stage.seed, bindings.get("seed")) {
         (Some(node), _) => check::seed(node, &bindings, world),
@@ -295,7 +300,7 @@ fn cell(
         timeout: timeout.unwrap_or(limits.timeout),
         memory: memory.unwrap_or(limits.memory),
     };
-    let inputs = common.inputs.clone();
+    let inputs = common.inputs;
     let stage = stage.name.to_owned();
     let params = values;
     let cell =
@@ -403,7 +408,8 @@ fn number(
         let timeout: Duration = draft.timeout.unwrap_or(from.limits.timeout);
         let limits = Limits { timeout, ..from.limits };
         let shared = draft.shared.is_some();
-        let pending = Pending { draft, label, limits };
+        let inputs = std::mem::take(&mut draft.inputs).into_iter().collect();
+        let pending = Pending { draft, inputs, label, limits };
         let next = out.pending.len() as u32;
         match labels.entry(pending.label.clone()) {
             MapEntry::Vacant(slot) => {

@@ -157,7 +157,7 @@ fn planned(
 ) -> PlannedAction {
     let d = p.draft;
     let mut origins = d.origins;
-    for (name, input) in &d.inputs {
+    for (name, input) in &p.inputs {
         if let DraftInput::Declared(declared) = input
             && let Some(input) = stage.inputs.iter().find(|i| i.name == declared)
         {
@@ -212,7 +212,7 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
         stage: &Stage<'t>,
     ) -> Inputs {
         let mut out = Inputs::new();
-        for (name, input) in &p.draft.inputs {
+        for (name, input) in &p.inputs {
             let planned = match input {
                 DraftInput::Declared(of) => {
                     let at = stage.inputs.iter().position(|i| i.name == of);
