@@ -1,7 +1,7 @@
 //! The adapter: what MuJoCo can do, and how its worlds are stepped.
 
 use crate::mjcf::ITERATIONS;
-use crate::worlds::{Arena, Start, World, allocate, compile};
+use crate::worlds::{Arena, Start, World, build};
 use mujoco_rs::mujoco_c::{self as c, mj_version};
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
@@ -57,7 +57,7 @@ impl Engine for Mujoco {
                 return Err(EngineError::refused(format!("iterations = {other:?}: 1 to 100000")));
             }
         };
-        let (worlds, arena) = allocate(compile(scene, iterations)?, job.worlds)?;
+        let (worlds, arena) = build(scene, iterations, job.worlds)?;
         let simulation =
             Serial { worlds, arena, start: Start::new(scene), hinges: !scene.hinges.is_empty() };
         if simulation.option().enableflags & (c::mjtEnableBit::mjENBL_SLEEP as i32) != 0 {

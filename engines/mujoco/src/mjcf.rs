@@ -6,13 +6,15 @@ use std::fmt::Write;
 /// Most solver iterations of a step.
 pub(crate) const ITERATIONS: i64 = 50;
 
-/// The whole model. Bodies keep the scene's order; the k-th dynamic body is body k + 1.
-pub fn mjcf(scene: &Scene, iterations: i64) -> String {
+/// The whole model. Bodies keep the scene's order; the k-th dynamic body is body k + 1. `arena`
+/// is the size of the arena in bytes; without it MuJoCo chooses.
+pub fn mjcf(scene: &Scene, iterations: i64, arena: Option<u64>) -> String {
     let mut xml = String::with_capacity(512 + 320 * scene.bodies.len());
+    let size = arena.map_or_else(String::new, |bytes| format!(r#"<size memory="{bytes}"/>"#));
     // Angles in radians; inertia exactly as given; no sensor or visual extras.
     let _ = write!(
         xml,
-        r#"<mujoco model="scene"><compiler angle="radian" balanceinertia="false" boundmass="0" boundinertia="0"/><option timestep="{:?}" gravity="{}" integrator="Euler" solver="Newton" iterations="{iterations}"><flag autoreset="disable"/></option><default><geom condim="3" solref="0.02 1" margin="0" gap="0"/></default><worldbody>"#,
+        r#"<mujoco model="scene">{size}<compiler angle="radian" balanceinertia="false" boundmass="0" boundinertia="0"/><option timestep="{:?}" gravity="{}" integrator="Euler" solver="Newton" iterations="{iterations}"><flag autoreset="disable"/></option><default><geom condim="3" solref="0.02 1" margin="0" gap="0"/></default><worldbody>"#,
         scene.timestep,
         list(&scene.gravity),
     );

@@ -4,35 +4,59 @@ use crate::arena;
 use crate::mjcf::{mjcf, to_body};
 use mujoco_rs::prelude::*;
 use sim_engine_harness::EngineError;
-use sim_engine_protocol::{Pose, Scene};
+use sim_engine_protocol::{Pose, Scene, Status};
 use std::rc::Rc;
 
 /// One world.
 pub type World = MjData<Rc<MjModel>>;
 
-/// Compiles the model of a scene.
-pub fn compile(scene: &Scene, iterations: i64) -> Result<MjModel, EngineError> {
-    MjModel::from_xml_string(&mjcf(scene, iterations))
-        .map_err(|e| EngineError::failed(format!("MuJoCo does not compile the scene: {e}")))
+/// Compiles the model of a scene. `arena` is the size of the arena in bytes; without it MuJoCo
+/// chooses. The compiler allocates one world for its own checks, so it is the first to notice
+/// an arena that cannot be had.
+pub fn compile(scene: &Scene, iterations: i64, arena: Option<u64>) -> Result<MjModel, EngineError> {
+    MjModel::from_xml_string(&mjcf(scene, iterations, arena)).map_err(|e| {
+        let reason = format!("MuJoCo does not compile the scene: {e}");
+        if reason.to_lowercase().contains("could not allocate") {
+            EngineError::out_of_memory(reason)
+        } else {
+            EngineError::failed(reason)
+        }
+    })
 }
 
-/// Allocates the worlds; says which arena size was taken.
-pub(crate) fn allocate(
-    mut model: MjModel,
+/// Compiles the model and allocates the worlds. The arena keeps its automatic size unless that
+/// cannot be allocated; then it is capped. Its size never changes results unless it runs out,
+/// which the overflow counter would show.
+pub(crate) fn build(
+    scene: &Scene,
+    iterations: i64,
     worlds: u32,
 ) -> Result<(Vec<World>, Arena), EngineError> {
-    let automatic = u64::try_from(model.ffi().narena).unwrap_or(u64::MAX);
-    let bytes = arena::choose(automatic, arena::physical_memory())?;
-    if bytes != automatic {
-        let bytes = MjSize::try_from(bytes)
-            .map_err(|_| EngineError::out_of_memory(format!("an arena of {bytes} bytes")))?;
-        // SAFETY: narena is only the size of the block that mj_makeData will allocate.
-        unsafe { model.ffi_mut().narena = bytes };
+    match allocate(compile(scene, iterations, None), worlds) {
+        Err(e) if e.status == Status::OutOfMemory => {
+            let list = allocate(compile(scene, iterations, Some(arena::cap())), worlds)?;
+            Ok(with_arena(list, false))
+        }
+        list => Ok(with_arena(list?, true)),
     }
-    let model = Rc::new(model);
+}
+
+fn with_arena(worlds: Vec<World>, automatic: bool) -> (Vec<World>, Arena) {
+    let bytes = worlds.first().map_or(0, arena_bytes);
+    (worlds, Arena { bytes, automatic })
+}
+
+fn arena_bytes(world: &World) -> u64 {
+    u64::try_from(world.model().ffi().narena).unwrap_or(u64::MAX)
+}
+
+fn allocate(model: Result<MjModel, EngineError>, worlds: u32) -> Result<Vec<World>, EngineError> {
+    let model = Rc::new(model?);
+    let bytes = u64::try_from(model.ffi().narena).unwrap_or(u64::MAX);
     let mut list = Vec::with_capacity(worlds as usize);
     for world in 0..worlds {
-        if world > 0 && arena::choose(bytes, Some(0)) != Ok(bytes) {
+        // Asked first, because MuJoCo may end the process where an allocation fails.
+        if !arena::can_allocate(bytes) {
             let reason = format!("no arena of {bytes} bytes for world {world}");
             return Err(EngineError::out_of_memory(reason));
         }
@@ -40,10 +64,8 @@ pub(crate) fn allocate(
             .map_err(|e| EngineError::out_of_memory(format!("world {world}: {e}")))?;
         list.push(data);
     }
-    Ok((list, Arena { bytes, automatic: bytes == automatic }))
+    Ok(list)
 }
-
-type MjSize = mujoco_rs::mujoco_c::mjtSize;
 
 /// The arena of each world.
 #[derive(Clone, Copy)]

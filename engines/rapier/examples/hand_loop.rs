@@ -23,12 +23,15 @@ fn main() {
         }
     }
     list.iter_mut().for_each(|world| *world = build(&scene, SUBSTEPS, &pool));
-    let clock = Instant::now();
-    for world in &mut list {
-        for _ in 0..steps {
-            world.physics.step();
+    // On a worker of the pool, so that no step waits for one to wake.
+    let elapsed = pool.install(|| {
+        let clock = Instant::now();
+        for world in &mut list {
+            for _ in 0..steps {
+                world.physics.step();
+            }
         }
-    }
-    let elapsed = clock.elapsed().as_nanos() as f64;
+        clock.elapsed().as_nanos() as f64
+    });
     println!("{{\"ms_per_step\":{}}}", elapsed * 1e-6 / steps as f64);
 }

@@ -65,12 +65,17 @@ impl Simulation for Serial {
         Ok(())
     }
 
+    /// The loop runs on a worker of the pool: called from outside, every step would first wake
+    /// one, which costs more than a small world's step.
     fn step(&mut self, steps: u64) -> Result<(), EngineError> {
-        for world in &mut self.worlds {
-            for _ in 0..steps {
-                world.physics.step();
+        let worlds = &mut self.worlds;
+        self.pool.install(|| {
+            for world in worlds {
+                for _ in 0..steps {
+                    world.physics.step();
+                }
             }
-        }
+        });
         Ok(())
     }
 
