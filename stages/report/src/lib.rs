@@ -7,6 +7,7 @@
 //! the same bytes: maps are sorted, numbers have one format, and no clock is read.
 
 mod cases;
+mod csv;
 mod error;
 mod kind;
 mod load;
@@ -14,6 +15,7 @@ mod number;
 mod run;
 mod site;
 mod stats;
+mod svg;
 mod text;
 mod trial;
 mod view;

@@ -4,7 +4,7 @@ use crate::error::{At, ReportError};
 use crate::trial::Trial;
 use sim_engine_protocol::JobResult;
 use sim_model::Digest;
-use sim_model::record::{RECORD_VERSION, Record};
+use sim_model::record::{RECORD_VERSION, Record, Status};
 use sim_model::request::{Member, ProvenanceIndex, Request, RequestInput};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -107,6 +107,13 @@ pub(crate) fn load(request: &Request, dir: &Path) -> Result<Input, ReportError> 
         let key = member.action.as_ref().and_then(|a| a.key);
         trial.page = stem(key, &member.label);
         trial.record = key.and_then(|k| by_key.get(&k).copied());
+        if let Some(record) = trial.record.map(|i| &input.records[i])
+            && trial.outcome == "failed"
+            && matches!(record.status, Status::TimedOut | Status::OutOfMemory)
+        {
+            // The record knows more than the member's six words.
+            record.status.name().clone_into(&mut trial.outcome);
+        }
         let page = pages.entry(trial.page.clone()).or_insert_with(|| Page {
             stem: trial.page.clone(),
             label: trial.label.clone(),

@@ -1,11 +1,223 @@
-//! The data of the site's pages.
+//! The data of the site's pages, one module a page or part.
 
+mod action;
+mod actions;
+mod case;
+mod coverage;
+mod curves;
+mod files;
+mod index;
+mod limits;
+mod machine;
+mod scene;
+mod settings;
+mod sheets;
+mod table;
+mod verdict;
+mod words;
+
+use crate::cases::{Cases, Column};
 use crate::error::ReportError;
 use crate::load::Input;
 use crate::site::Site;
+use crate::trial::Trial;
+use crate::{svg, text};
+use serde::Serialize;
+use sim_model::{Class, Digest, Machine};
 use std::collections::BTreeMap;
+
+/// What every page module sees.
+pub(crate) struct Ctx<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) cases: &'a Cases,
+    /// Machines that measured anything, in order of their identity.
+    pub(crate) machines: Vec<&'a Machine>,
+    /// Pages by key.
+    pub(crate) pages: BTreeMap<Digest, usize>,
+}
+
+/// What the frame of every page shows.
+#[derive(Serialize)]
+struct Head<'a> {
+    title: &'a str,
+    nav: Vec<Link>,
+}
+
+/// A link.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Link {
+    pub(crate) text: String,
+    pub(crate) href: String,
+}
+
+/// A page in its frame. `root` leads from the page to the site's folder.
+#[derive(Serialize)]
+struct Frame<'a, T> {
+    site: &'a Head<'a>,
+    root: &'static str,
+    title: String,
+    here: &'static str,
+    page: T,
+}
+
+/// A column's heading.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ColumnHead {
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    pub(crate) group: &'static str,
+    pub(crate) id: String,
+    pub(crate) style: usize,
+    /// Its marker, as SVG.
+    pub(crate) key: String,
+}
+
+impl ColumnHead {
+    pub(crate) fn of(i: usize, c: &Column) -> Self {
+        let version: Vec<String> = c.versions.iter().map(|v| text::line(v)).collect();
+        let version =
+            if version.is_empty() { "version unknown".to_owned() } else { version.join(", ") };
+        Self {
+            title: text::line(&c.title),
+            detail: format!("{version} \u{b7} {}", text::line(&c.detail)),
+            group: c.group.name(),
+            id: c.id.clone(),
+            style: i % svg::STYLES,
+            key: svg::key(i),
+        }
+    }
+}
+
+impl Ctx<'_> {
+    /// The headings of all columns.
+    pub(crate) fn heads(&self) -> Vec<ColumnHead> {
+        self.cases.columns.iter().enumerate().map(|(i, c)| ColumnHead::of(i, c)).collect()
+    }
+
+    /// The stem of the page of an action.
+    pub(crate) fn page_of(&self, key: &Digest) -> Option<&str> {
+        self.pages.get(key).map(|i| self.input.pages[*i].stem.as_str())
+    }
+
+    /// A short name for a machine.
+    pub(crate) fn machine_name(&self, i: usize) -> String {
+        match self.machines.get(i) {
+            Some(m) => format!("{}, {} processors", text::line(&m.cpu_model), m.cpus),
+            None => "an unrecorded machine".to_owned(),
+        }
+    }
+}
 
 /// Writes every page.
 pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
-    site.page("index.html", "index.html", &BTreeMap::from([("title", &input.words.title)]))
+    let machines = measuring_machines(input);
+    let number: BTreeMap<Digest, usize> =
+        machines.iter().enumerate().map(|(i, m)| (m.identity(), i)).collect();
+    let of_record: Vec<usize> = input
+        .records
+        .iter()
+        .map(|r| number.get(&r.machine.identity()).copied().unwrap_or(0))
+        .collect();
+    let machine_of = |t: &Trial| t.record.map_or(0, |r| of_record[r]);
+    let cases = Cases::of(input, &machine_of);
+    let pages = input
+        .pages
+        .iter()
+        .enumerate()
+        .filter_map(|(i, p)| Some((input.records[p.record?].key, i)))
+        .collect();
+    let ctx = Ctx { input, cases: &cases, machines, pages };
+
+    let title = text::line(&input.words.title);
+    let nav = [
+        ("Results", "index.html"),
+        ("Methods", "methods.html"),
+        ("Machine", "machine.html"),
+        ("Actions", "actions.html"),
+    ];
+    let nav = nav.map(|(text, href)| Link { text: text.into(), href: href.into() }).to_vec();
+    let head = Head { title: &title, nav };
+    let frame = |root, here, title: String| Framing { head: &head, root, here, title };
+
+    let sheets = sheets::write(&ctx, site)?;
+    let files = files::write(&ctx, site)?;
+    let page = index::page(&ctx, files, sheets);
+    frame("", "index.html", String::new()).write(site, "index.html", "index.html", page)?;
+    for name in cases.scenarios.keys() {
+        let page = scene::page(&ctx, name);
+        let path = format!("scenes/{}.html", text::slug(name));
+        frame("../", "index.html", page.title.clone()).write(site, &path, "scene.html", page)?;
+    }
+    for case in &cases.cases {
+        let page = case::page(&ctx, case);
+        let path = format!("cases/{}.html", case.page);
+        frame("../", "index.html", page.title.clone()).write(site, &path, "case.html", page)?;
+    }
+    let page = limits::methods(&ctx);
+    frame("", "methods.html", "Methods and limits".into()).write(
+        site,
+        "methods.html",
+        "methods.html",
+        page,
+    )?;
+    let page = machine::page(&ctx);
+    frame("", "machine.html", "Machine and conditions".into()).write(
+        site,
+        "machine.html",
+        "machine.html",
+        page,
+    )?;
+    let page = actions::page(&ctx);
+    frame("", "actions.html", "Actions".into()).write(
+        site,
+        "actions.html",
+        "actions.html",
+        page,
+    )?;
+    let users = action::users(&ctx);
+    for page in &input.pages {
+        let view = action::page(&ctx, page, &users);
+        let path = format!("provenance/{}.html", page.stem);
+        frame("../", "actions.html", view.title.clone()).write(
+            site,
+            &path,
+            "provenance.html",
+            view,
+        )?;
+    }
+    Ok(())
+}
+
+struct Framing<'a> {
+    head: &'a Head<'a>,
+    root: &'static str,
+    here: &'static str,
+    title: String,
+}
+
+impl Framing<'_> {
+    fn write<T: Serialize>(
+        self,
+        site: &mut Site,
+        path: &str,
+        template: &str,
+        page: T,
+    ) -> Result<(), ReportError> {
+        let Self { head, root, here, title } = self;
+        site.page(path, template, &Frame { site: head, root, title, here, page })
+    }
+}
+
+fn measuring_machines(input: &Input) -> Vec<&Machine> {
+    let all = |class: Option<Class>| -> BTreeMap<Digest, &Machine> {
+        input
+            .records
+            .iter()
+            .filter(|r| class.is_none_or(|c| c == r.class))
+            .map(|r| (r.machine.identity(), &r.machine))
+            .collect()
+    };
+    let measured = all(Some(Class::Measured));
+    let machines = if measured.is_empty() { all(None) } else { measured };
+    machines.into_values().collect()
 }

@@ -1,0 +1,139 @@
+//! One panel of curves: medians as a line, quartiles as a band, both axes logarithmic.
+
+use super::{STYLES, Scale, at, escape, marker};
+use std::fmt::Write as _;
+
+/// A panel.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// For those who cannot see it.
+    pub(crate) title: String,
+    /// Name of the horizontal axis, with its unit.
+    pub(crate) x: String,
+    /// Name of the vertical axis, with its unit.
+    pub(crate) y: String,
+    /// Curves.
+    pub(crate) series: Vec<Series>,
+}
+
+/// One curve.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    /// Number of the column, for colour and shape.
+    pub(crate) style: usize,
+    /// Points in ascending order.
+    pub(crate) points: Vec<Point>,
+}
+
+/// One point of a curve.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) low: f64,
+    pub(crate) middle: f64,
+    pub(crate) high: f64,
+    /// Where the point leads.
+    pub(crate) href: String,
+    /// What it says.
+    pub(crate) title: String,
+    /// Whether every planned trial passed; the marker is hollow otherwise.
+    pub(crate) complete: bool,
+}
+
+const WIDTH: f64 = 360.0;
+const HEIGHT: f64 = 230.0;
+const LEFT: f64 = 44.0;
+const RIGHT: f64 = 350.0;
+const TOP: f64 = 22.0;
+const BOTTOM: f64 = 194.0;
+
+/// The panel as SVG, or nothing where it has no points.
+pub(crate) fn panel(p: &Panel) -> Option<String> {
+    let all = || p.series.iter().flat_map(|s| &s.points);
+    let x = Scale::log(all().map(|q| q.x), LEFT + 4.0, RIGHT - 4.0)?;
+    let y = Scale::log(all().flat_map(|q| [q.low, q.high]), BOTTOM, TOP)?;
+    let mut out = format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"group\" aria-label=\"{}\">",
+        escape(&p.title)
+    );
+    grid(&mut out, &x, &y);
+    let _ = write!(
+        out,
+        "<text class=\"name\" x=\"2\" y=\"11\">{}</text>\
+         <text class=\"name\" x=\"{}\" y=\"226\" text-anchor=\"middle\">{}</text>",
+        escape(&p.y),
+        at((LEFT + RIGHT) / 2.0),
+        escape(&p.x)
+    );
+    for s in &p.series {
+        curve(&mut out, s, &x, &y);
+    }
+    out.push_str("</svg>");
+    Some(out)
+}
+
+fn grid(out: &mut String, x: &Scale, y: &Scale) {
+    let (major, minor) = x.ticks(6);
+    for v in minor {
+        let px = at(x.at(v));
+        let _ = write!(out, "<path class=\"tick\" d=\"M{px} {BOTTOM}v3\"/>");
+    }
+    for (v, label) in major {
+        let px = at(x.at(v));
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{px} {TOP}V{BOTTOM}\"/>\
+             <text x=\"{px}\" y=\"208\" text-anchor=\"middle\">{label}</text>"
+        );
+    }
+    let (major, minor) = y.ticks(6);
+    for v in minor {
+        let py = at(y.at(v));
+        let _ = write!(out, "<path class=\"tick\" d=\"M{LEFT} {py}h-3\"/>");
+    }
+    for (v, label) in major {
+        let py = at(y.at(v));
+        let baseline = at(y.at(v) + 3.5);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {py}H{RIGHT}\"/>\
+             <text x=\"38\" y=\"{baseline}\" text-anchor=\"end\">{label}</text>"
+        );
+    }
+    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>");
+}
+
+fn curve(out: &mut String, s: &Series, x: &Scale, y: &Scale) {
+    let path = |points: &mut dyn Iterator<Item = (f64, f64)>| {
+        let mut d = String::new();
+        for (i, (px, py)) in points.enumerate() {
+            let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, at(px), at(py));
+        }
+        d
+    };
+    let _ = write!(out, "<g class=\"s{}\">", s.style % STYLES);
+    if s.points.len() > 1 {
+        let upper = s.points.iter().map(|p| (x.at(p.x), y.at(p.high)));
+        let lower = s.points.iter().rev().map(|p| (x.at(p.x), y.at(p.low)));
+        let band = path(&mut upper.chain(lower));
+        let line = path(&mut s.points.iter().map(|p| (x.at(p.x), y.at(p.middle))));
+        let _ =
+            write!(out, "<path class=\"band\" d=\"{band}Z\"/><path class=\"line\" d=\"{line}\"/>");
+    }
+    for p in &s.points {
+        let (px, py) = (x.at(p.x), y.at(p.middle));
+        let (top, bottom) = (at(y.at(p.high)), at(y.at(p.low)));
+        if top != bottom {
+            let _ = write!(out, "<path class=\"whisker\" d=\"M{} {top}V{bottom}\"/>", at(px));
+        }
+        let hollow = if p.complete { "" } else { " class=\"hollow\"" };
+        let _ = write!(
+            out,
+            "<a href=\"{}\"{hollow}><title>{}</title>{}</a>",
+            escape(&p.href),
+            escape(&p.title),
+            marker(s.style, px, py, 3.6)
+        );
+    }
+    out.push_str("</g>");
+}

@@ -1,0 +1,109 @@
+//! Logarithmic scales with ticks that people would choose.
+
+use crate::number::significant;
+
+/// Maps values to coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+/// An axis spans at least this factor, so that values that hardly differ look so.
+const LEAST_SPAN: f64 = 3.0;
+
+impl Scale {
+    /// A logarithmic scale over positive values, with room at both ends; `None` where there are
+    /// none.
+    pub(crate) fn log(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+        let (low, high) = range(values.filter(|v| *v > 0.0 && v.is_finite()))?;
+        let room = 10f64.powf(((high / low).log10() * 0.06).max(0.04));
+        let widen = (LEAST_SPAN / (high / low)).max(1.0).sqrt();
+        Some(Self { low: low / room / widen, high: high * room * widen, from, to })
+    }
+
+    /// Where a value lies.
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let share = (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln();
+        self.from + share.clamp(-0.1, 1.1) * (self.to - self.from)
+    }
+
+    /// Ticks with their labels, and unlabelled ones in between.
+    pub(crate) fn ticks(&self, most: usize) -> (Vec<(f64, String)>, Vec<f64>) {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let within = |v: &f64| (self.low..=self.high).contains(v);
+        let steps = |digits: &[f64], every: i32| -> Vec<f64> {
+            (first..=last)
+                .filter(|e| e.rem_euclid(every) == 0)
+                .flat_map(|e| digits.iter().map(move |d| power(*d, e)))
+                .filter(within)
+                .collect()
+        };
+        let choices = [
+            steps(&[1.0, 2.0, 3.0, 5.0, 7.0], 1),
+            steps(&[1.0, 2.0, 5.0], 1),
+            steps(&[1.0, 3.0], 1),
+            steps(&[1.0], 1),
+            steps(&[1.0], 2),
+            steps(&[1.0], 3),
+        ];
+        let labelled = choices.iter().find(|c| c.len() <= most).or_else(|| choices.last()).cloned();
+        let labelled = labelled.unwrap_or_default();
+        let minor = if (self.high / self.low) < 2000.0 {
+            steps(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 1)
+        } else {
+            steps(&[1.0], 1)
+        };
+        let minor = minor.into_iter().filter(|m| !labelled.contains(m)).collect();
+        (labelled.into_iter().map(|v| (v, label(v))).collect(), minor)
+    }
+}
+
+/// `digit` x 10^`exponent` as the nearest double of its decimal text.
+fn power(digit: f64, exponent: i32) -> f64 {
+    format!("{digit}e{exponent}").parse().unwrap_or(f64::NAN)
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range, v| match range {
+        None => Some((v, v)),
+        Some((low, high)) => Some((low.min(v), high.max(v))),
+    })
+}
+
+/// A tick's label: `0.01`, `1`, `200`, `5k`, `2M`.
+fn label(value: f64) -> String {
+    let (scaled, unit) = match value {
+        v if v >= 1e9 => (v / 1e9, "G"),
+        v if v >= 1e6 => (v / 1e6, "M"),
+        v if v >= 1e3 => (v / 1e3, "k"),
+        v => (v, ""),
+    };
+    if scaled >= 1.0 { format!("{scaled:.0}{unit}") } else { significant(scaled, 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_few_and_within() {
+        let s = Scale::log([0.01, 20.0].into_iter(), 0.0, 100.0).unwrap();
+        let (ticks, _) = s.ticks(6);
+        let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
+        assert_eq!(labels, ["0.01", "0.1", "1", "10"]);
+        let s = Scale::log([100.0, 4000.0].into_iter(), 0.0, 100.0).unwrap();
+        let (ticks, _) = s.ticks(6);
+        let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
+        assert_eq!(labels, ["100", "200", "500", "1k", "2k"]);
+    }
+
+    #[test]
+    fn a_single_value_sits_in_the_middle() {
+        let s = Scale::log([5.0].into_iter(), 0.0, 100.0).unwrap();
+        assert!((s.at(5.0) - 50.0).abs() < 1e-9);
+        assert!(Scale::log([0.0, f64::NAN].into_iter(), 0.0, 1.0).is_none());
+    }
+}

@@ -1,0 +1,173 @@
+//! The first page.
+
+use super::coverage::{Coverage, coverage};
+use super::curves::{Figure, figures};
+use super::files::FileList;
+use super::limits;
+use super::sheets::DataFile;
+use super::table::{Metric, Table, table};
+use super::verdict::{Verdict, verdicts};
+use super::{ColumnHead, Ctx, words};
+use crate::cases::Case;
+use crate::number::date;
+use crate::text;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Figures on the first page; further ones are on the scenes' pages.
+const MOST_FIGURES: usize = 16;
+
+/// Verdicts on the first page, with all sentences.
+const MOST_VERDICTS: usize = 60;
+
+/// The first page.
+#[derive(Serialize)]
+pub(crate) struct Index {
+    pub(crate) description: String,
+    pub(crate) question: String,
+    pub(crate) facts: Vec<[String; 2]>,
+    pub(crate) not_measured: Vec<String>,
+    pub(crate) interest: String,
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) legend: Vec<ColumnHead>,
+    pub(crate) performance: Vec<Table>,
+    pub(crate) single_repeat: bool,
+    pub(crate) groups: usize,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) more_figures: usize,
+    pub(crate) memory: Vec<Table>,
+    pub(crate) setup: Option<Table>,
+    pub(crate) coverage: Coverage,
+    pub(crate) files: FileList,
+    pub(crate) data: Vec<DataFile>,
+}
+
+/// See [`Index`].
+pub(crate) fn page(ctx: &Ctx<'_>, files: FileList, data: Vec<DataFile>) -> Index {
+    let has_trials = !ctx.input.trials.is_empty();
+    let mut figures = figures(ctx, ctx.cases.scenarios.keys(), "");
+    let more_figures = figures.len().saturating_sub(MOST_FIGURES);
+    figures.truncate(MOST_FIGURES);
+    let mut verdicts = verdicts(ctx, "");
+    verdicts.truncate(MOST_VERDICTS);
+    let groups: BTreeSet<_> = ctx.cases.columns.iter().map(|c| c.group).collect();
+    let all = || ctx.cases.cases.iter();
+    Index {
+        description: text::clean(&ctx.input.words.description),
+        question: question(ctx),
+        facts: facts(ctx),
+        not_measured: limits::not_measured(ctx),
+        interest: limits::interest(ctx),
+        verdicts,
+        legend: ctx.heads(),
+        performance: performance(ctx, &all(), ""),
+        single_repeat: ctx.cases.most_repeats() == 1,
+        groups: groups.len(),
+        figures,
+        more_figures,
+        memory: memory(ctx, &all(), ""),
+        setup: has_trials.then(|| table(ctx, &Metric::Setup, all(), "")),
+        coverage: coverage(ctx, None, ""),
+        files,
+        data,
+    }
+}
+
+/// Time per step, and the rate where worlds were swept.
+pub(crate) fn performance<'a>(
+    ctx: &Ctx<'_>,
+    cases: &(impl Iterator<Item = &'a Case> + Clone),
+    root: &str,
+) -> Vec<Table> {
+    let mut out = Vec::new();
+    if cases.clone().next().is_some() {
+        out.push(table(ctx, &Metric::Time, cases.clone(), root));
+    }
+    let swept: BTreeSet<&str> =
+        cases.clone().filter(|c| c.worlds > 1).map(|c| c.scenario.as_str()).collect();
+    // Only the sizes that were swept: a lone single world is no sweep.
+    let sizes: BTreeSet<(&str, u64)> =
+        cases.clone().filter(|c| c.worlds > 1).map(|c| (c.scenario.as_str(), c.size)).collect();
+    if !swept.is_empty() {
+        let rows = cases.clone().filter(|c| sizes.contains(&(c.scenario.as_str(), c.size)));
+        out.push(table(ctx, &Metric::Rate, rows, root));
+    }
+    out
+}
+
+/// One table a metric.
+pub(crate) fn memory<'a>(
+    ctx: &Ctx<'_>,
+    cases: &(impl Iterator<Item = &'a Case> + Clone),
+    root: &str,
+) -> Vec<Table> {
+    let replayed = |c: &&Case| c.cells.iter().flatten().any(|x| x.replays.contains_key("memory"));
+    let mut names: BTreeSet<&str> = cases
+        .clone()
+        .flat_map(|c| c.cells.iter().flatten())
+        .flat_map(|c| c.memory.keys().map(String::as_str))
+        .collect();
+    if names.is_empty() && cases.clone().any(|c| replayed(&c)) {
+        names.insert("ram");
+    }
+    names
+        .into_iter()
+        .map(|n| table(ctx, &Metric::Memory(n), cases.clone().filter(replayed), root))
+        .collect()
+}
+
+fn question(ctx: &Ctx<'_>) -> String {
+    let given = text::line(&ctx.input.words.question);
+    if !given.is_empty() || ctx.input.trials.is_empty() {
+        return given;
+    }
+    let names: Vec<String> = ctx.cases.columns.iter().map(|c| text::line(&c.name)).collect();
+    let scenes = ctx.cases.scenarios.len();
+    format!(
+        "How long does a physics step take in {}, on {scenes} scene{}?",
+        names.join(", "),
+        words::plural(scenes)
+    )
+}
+
+fn facts(ctx: &Ctx<'_>) -> Vec<[String; 2]> {
+    let trials = &ctx.input.trials;
+    let mut out = Vec::new();
+    if !trials.is_empty() {
+        let timed: Vec<_> = trials.iter().filter(|t| t.mode == "timed").collect();
+        let passed = timed.iter().filter(|t| t.passed()).count();
+        out.push(["Timed trials passed".into(), format!("{passed} of {}", timed.len())]);
+        let replays = trials.len() - timed.len();
+        if replays > 0 {
+            let ok = trials.iter().filter(|t| t.mode != "timed" && t.passed()).count();
+            out.push(["Replays passed".into(), format!("{ok} of {replays}")]);
+        }
+        let cases = ctx.cases.cases.len();
+        let scenes = ctx.cases.scenarios.len();
+        out.push(["Cases".into(), format!("{cases} in {scenes} scene{}", words::plural(scenes))]);
+        let repeats = ctx.cases.most_repeats();
+        out.push(["Repeats of a case".into(), format!("{repeats}")]);
+    }
+    match ctx.machines.as_slice() {
+        [] => {}
+        [_] => out.push(["Machine".into(), ctx.machine_name(0)]),
+        several => out.push(["Machines".into(), several.len().to_string()]),
+    }
+    let times =
+        trials.iter().filter_map(|t| t.record).map(|r| ctx.input.records[r].started_unix_ms);
+    if let (Some(first), Some(last)) = (times.clone().min(), times.max()) {
+        let (first, last) = (date(first), date(last));
+        let span = if first == last { first } else { format!("{first} to {last}") };
+        out.push(["Observed".into(), span]);
+    }
+    let levels: BTreeSet<&str> = trials
+        .iter()
+        .filter_map(|t| t.record)
+        .map(|r| ctx.input.records[r].sandbox.as_str())
+        .collect();
+    if !levels.is_empty() {
+        let levels: Vec<String> = levels.into_iter().map(text::line).collect();
+        out.push(["Sandbox".into(), levels.join(", ")]);
+    }
+    out
+}

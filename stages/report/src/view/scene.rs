@@ -1,0 +1,167 @@
+//! One scene: what it tests, its gates, what each engine made of it, and its results.
+
+use super::coverage::{Coverage, coverage};
+use super::curves::{Figure, figures};
+use super::index::{memory, performance};
+use super::settings::{SettingRow, TranslationView, settings, translations};
+use super::table::{Metric, Table, table};
+use super::verdict::{Verdict, verdict};
+use super::{ColumnHead, Ctx};
+use crate::number::{full, significant};
+use crate::text;
+use serde::Serialize;
+use sim_engine_protocol::GateOperator;
+use std::collections::BTreeMap;
+
+/// One scene.
+#[derive(Serialize)]
+pub(crate) struct Scene {
+    pub(crate) title: String,
+    pub(crate) name: String,
+    pub(crate) tests: String,
+    pub(crate) interest: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) legend: Vec<ColumnHead>,
+    pub(crate) gates: Vec<GateRow>,
+    pub(crate) translations: Vec<TranslationView>,
+    pub(crate) settings: Vec<SettingRow>,
+    pub(crate) performance: Vec<Table>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) memory: Vec<Table>,
+    pub(crate) setup: Table,
+    pub(crate) coverage: Coverage,
+}
+
+/// One gate with the worst value of each column.
+#[derive(Serialize)]
+pub(crate) struct GateRow {
+    pub(crate) id: String,
+    pub(crate) metric: String,
+    pub(crate) threshold: String,
+    pub(crate) cells: Vec<GateCell>,
+}
+
+/// The worst value that a column has shown at a gate.
+#[derive(Clone, Default, Serialize)]
+pub(crate) struct GateCell {
+    pub(crate) text: String,
+    pub(crate) sub: String,
+    pub(crate) title: String,
+    pub(crate) tone: &'static str,
+    pub(crate) href: String,
+}
+
+/// See [`Scene`].
+pub(crate) fn page(ctx: &Ctx<'_>, name: &str) -> Scene {
+    let known = sim_scenes::find(name);
+    let root = "../";
+    let own: Vec<_> = ctx.cases.of_scenario(name).collect();
+    let cases = || own.iter().copied();
+    let key = name.to_owned();
+    Scene {
+        title: text::line(&ctx.cases.scenarios[name]),
+        name: text::line(name),
+        tests: known
+            .map(|s| s.tests.split_whitespace().collect::<Vec<_>>().join(" "))
+            .unwrap_or_default(),
+        interest: known.map(|s| s.interest.clone()).unwrap_or_default(),
+        verdict: verdict(ctx, name, root),
+        legend: ctx.heads(),
+        gates: gates(ctx, name),
+        translations: translations(ctx, name),
+        settings: settings(ctx, name),
+        performance: performance(ctx, &cases(), root),
+        figures: figures(ctx, std::iter::once(&key), root).into_iter().take(40).collect(),
+        memory: memory(ctx, &cases(), root),
+        setup: table(ctx, &Metric::Setup, cases(), root),
+        coverage: coverage(ctx, Some(name), root),
+    }
+}
+
+struct Worst<'a> {
+    value: f64,
+    page: &'a str,
+    label: &'a str,
+    passed: usize,
+    all: usize,
+}
+
+fn gates(ctx: &Ctx<'_>, name: &str) -> Vec<GateRow> {
+    type Key = (String, String, String);
+    let width = ctx.cases.columns.len();
+    let mut rows: BTreeMap<Key, (String, Vec<Option<Worst<'_>>>)> = BTreeMap::new();
+    for case in ctx.cases.of_scenario(name) {
+        for (i, cell) in case.cells.iter().enumerate() {
+            for t in cell.iter().flat_map(|c| c.timed.iter().chain(c.replays.values().flatten())) {
+                let trial = &ctx.input.trials[*t];
+                for g in trial.result.iter().flat_map(|r| &r.gates) {
+                    let operator = match g.operator {
+                        GateOperator::AtMost => "\u{2264}",
+                        GateOperator::AtLeast => "\u{2265}",
+                        GateOperator::Equal => "=",
+                    };
+                    let unit = if g.unit.is_empty() {
+                        String::new()
+                    } else {
+                        format!("\u{a0}{}", text::line(&g.unit))
+                    };
+                    let threshold = format!("{operator} {}{unit}", short(g.limit));
+                    let key = (text::line(&g.id), threshold, text::line(&g.unit));
+                    let row = rows.entry(key).or_insert_with(|| {
+                        (text::line(&g.metric), (0..width).map(|_| None).collect())
+                    });
+                    let worst = row.1[i].get_or_insert(Worst {
+                        value: g.value,
+                        page: &trial.page,
+                        label: &trial.label,
+                        passed: 0,
+                        all: 0,
+                    });
+                    let worse = match g.operator {
+                        GateOperator::AtMost => g.value > worst.value,
+                        GateOperator::AtLeast => g.value < worst.value,
+                        GateOperator::Equal => {
+                            (g.value - g.limit).abs() > (worst.value - g.limit).abs()
+                        }
+                    };
+                    if worse {
+                        (worst.value, worst.page, worst.label) =
+                            (g.value, &trial.page, &trial.label);
+                    }
+                    worst.passed += usize::from(g.passed);
+                    worst.all += 1;
+                }
+            }
+        }
+    }
+    rows.into_iter()
+        .map(|((id, threshold, unit), (metric, cells))| GateRow {
+            id,
+            metric,
+            threshold,
+            cells: cells.into_iter().map(|w| gate_cell(w, &unit)).collect(),
+        })
+        .collect()
+}
+
+fn gate_cell(worst: Option<Worst<'_>>, unit: &str) -> GateCell {
+    let Some(w) = worst else {
+        return GateCell { text: "\u{2014}".into(), tone: "none", ..GateCell::default() };
+    };
+    GateCell {
+        text: short(w.value),
+        sub: format!("{}/{}", w.passed, w.all),
+        title: format!("{} {unit}\nworst of {}: {}", full(w.value), w.all, text::line(w.label)),
+        tone: if w.passed == w.all { "" } else { "bad" },
+        href: format!("../provenance/{}.html", w.page),
+    }
+}
+
+/// A threshold or value: whole numbers as they are, others with three digits.
+pub(crate) fn short(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e6 {
+        format!("{value:.0}")
+    } else {
+        significant(value, 3)
+    }
+}

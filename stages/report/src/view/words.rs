@@ -1,0 +1,82 @@
+//! Outcomes and cases in words.
+
+use crate::cases::{Case, Cell};
+use crate::load::Input;
+use crate::number::{timestep, whole};
+use crate::text;
+
+/// An outcome as people say it.
+pub(crate) fn outcome(word: &str) -> String {
+    match word {
+        "ok" => "ok",
+        "gate_failed" => "gate failed",
+        "unsupported" => "unsupported",
+        "refused" => "refused",
+        "failed" => "failed",
+        "timed_out" => "timed out",
+        "out_of_memory" => "out of memory",
+        "not_run" => "not run",
+        "unreadable" => "unreadable",
+        other => return text::line(other),
+    }
+    .to_owned()
+}
+
+/// The class of the style sheet for an outcome.
+pub(crate) fn tone(word: &str) -> &'static str {
+    match word {
+        "ok" => "good",
+        "unsupported" | "refused" | "not_run" => "quiet",
+        _ => "bad",
+    }
+}
+
+/// `100 bodies, 4 worlds`.
+pub(crate) fn case(case: &Case) -> String {
+    let bodies = if case.size == 1 { "body" } else { "bodies" };
+    let mut out = format!("{}\u{a0}{bodies}", whole(case.size));
+    if case.worlds != 1 {
+        out += &format!(", {}\u{a0}worlds", whole(case.worlds));
+    }
+    out
+}
+
+/// `480 steps of 1/240 s`.
+pub(crate) fn horizon(case: &Case) -> String {
+    format!("{}\u{a0}steps of {}", whole(case.steps), timestep(case.timestep))
+}
+
+/// Why the timed trials of a cell did not pass: `1 gate failed, 1 timed out`.
+pub(crate) fn failures(cell: &Cell, input: &Input) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for i in &cell.timed {
+        let t = &input.trials[*i];
+        if !t.passed() {
+            let word = outcome(&t.outcome);
+            match counts.iter_mut().find(|(w, _)| *w == word) {
+                Some((_, n)) => *n += 1,
+                None => counts.push((word, 1)),
+            }
+        }
+    }
+    let parts: Vec<String> = counts.iter().map(|(w, n)| format!("{n} {w}")).collect();
+    parts.join(", ")
+}
+
+/// The reasons of a cell's failures, one a line.
+pub(crate) fn reasons(cell: &Cell) -> String {
+    let lines: Vec<String> = cell
+        .failures
+        .iter()
+        .map(|((o, why), trials)| {
+            let why = if why.is_empty() { "no reason given".to_owned() } else { text::line(why) };
+            format!("{} \u{d7} {}: {why}", trials.len(), outcome(o))
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// `s` unless there is one.
+pub(crate) fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
