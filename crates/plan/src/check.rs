@@ -59,7 +59,7 @@ pub(crate) struct Input<'t> {
     /// `None` when the kind knows no such input, which was reported.
     pub(crate) spec: Option<&'static InputSpec>,
     /// The strings.
-    pub(crate) items: Vec<&'t Node<'t>>,
+    pub(crate) items: &'t [Node<'t>],
     /// Whether they stand in an array.
     pub(crate) list: bool,
 }
@@ -429,14 +429,14 @@ fn inputs<'t>(
             let text = format!("`{}` takes no input {}", kind.name(), quote(&e.key));
             world.push(Diag::error("SP0308", e.key_span, text).help(did_you_mean(&e.key, &known)));
         }
-        let (items, list): (Vec<_>, _) = match &e.node.val {
-            Val::List(items) => (items.iter().collect(), true),
-            _ => (vec![&e.node], false),
+        let (items, list) = match &e.node.val {
+            Val::List(items) => (items.as_slice(), true),
+            _ => (std::slice::from_ref(&e.node), false),
         };
         if items.is_empty() {
             world.push(Diag::error("SP0114", e.node.span, "this list of inputs is empty"));
         }
-        let text = |n: &&&Node<'_>| !matches!(n.val, Val::Str(_));
+        let text = |n: &&Node<'_>| !matches!(n.val, Val::Str(_));
         if let Some(bad) = items.iter().find(text) {
             world.wrong_type(bad, "a string, or an array of strings");
             continue;

@@ -114,6 +114,9 @@ pub(crate) fn expand(
 struct Common {
     /// Values of parameters without placeholders.
     fixed: Vec<(&'static str, Value)>,
+    /// `run` and `outputs`, which a cell has apart.
+    run: Vec<String>,
+    outputs: Vec<String>,
     origins: BTreeMap<String, Origin>,
     inputs: BTreeSet<String>,
     good: bool,
@@ -123,6 +126,8 @@ fn common(stage: &Stage<'_>, world: &mut World<'_>) -> Common {
     let none = Bindings::new();
     let mut out = Common {
         fixed: Vec::new(),
+        run: Vec::new(),
+        outputs: Vec::new(),
         origins: BTreeMap::new(),
         inputs: stage.inputs.iter().map(|i| i.name.to_owned()).collect(),
         good: true,
@@ -134,7 +139,11 @@ fn common(stage: &Stage<'_>, world: &mut World<'_>) -> Common {
         out.origins.insert(spec.name.to_owned(), world.sources.origin(node.span));
         if !node.has_braces() {
             match params::value(node, spec.ty, &none, world) {
-                Some(value) => out.fixed.push((spec.name, value)),
+                Some(value) => match spec.name {
+                    "run" => out.run = texts(value),
+                    "outputs" => out.outputs = texts(value),
+                    name => out.fixed.push((name, value)),
+                },
                 None => out.good = false,
             }
         }
@@ -150,7 +159,7 @@ fn bare_words(run: &Node<'_>, stage: &Stage<'_>, world: &mut World<'_>) {
         if !word.contains(['.', '/']) || word.contains('{') {
             continue;
         }
-        let same = |n: &&Node<'_>| matches!(&n.val, Val::Str(path) if path == word);
+        let same = |n: &Node<'_>| matches!(&n.val, Val::Str(path) if path == word);
         if let Some(input) = stage.inputs.iter().find(|i| i.items.iter().any(same)) {
             let text = format!("{} is not there where the command runs", quote(word));
             let help = format!("write `{{inputs.{}}}`", input.name);
@@ -235,6 +244,7 @@ fn cell(
     let mut origins = common.origins;
     let mut values: BTreeMap<String, Value> =
         common.fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let (mut run, mut outputs) = (common.run, common.outputs);
     let seed_at = stage.matrix.dimensions.iter().any(|d| d.name == "seed");
     let seed = match (stage.seed, bindings.get("seed")) {
         (Some(node), _) => check::seed(node, &bindings, world),
@@ -253,9 +263,11 @@ fn cell(
             "run" => command_line(node, seed, stage, &bindings, world),
             _ => params::value(node, spec.ty, &bindings, world),
         };
-        match value {
-            Some(value) => drop(values.insert(spec.name.to_owned(), value)),
-            None => good = false,
+        match (value, spec.name) {
+            (Some(value), "run") => run = texts(value),
+            (Some(value), "outputs") => outputs = texts(value),
+            (Some(value), name) => drop(values.insert(name.to_owned(), value)),
+            (None, _) => good = false,
         }
     }
     // A dimension that has the name of a parameter sets it.
@@ -293,8 +305,6 @@ fn cell(
             None => good = false,
         }
     }
-    let run = texts(values.remove("run"));
-    let outputs = texts(values.remove("outputs"));
     let limits = Limits::default();
     let limits = Limits {
         timeout: timeout.unwrap_or(limits.timeout),
@@ -308,8 +318,8 @@ fn cell(
     good.then_some((cell, limits, env))
 }
 
-fn texts(value: Option<Value>) -> Vec<String> {
-    let Some(Value::List(items)) = value else { return Vec::new() };
+fn texts(value: Value) -> Vec<String> {
+    let Value::List(items) = value else { return Vec::new() };
     items
         .into_iter()
         .filter_map(|item| match item {

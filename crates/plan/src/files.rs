@@ -27,6 +27,8 @@ pub trait Files {
     /// not entered at `depth` levels (1: only the folder's own files). Names that begin with a dot
     /// are left out with all that is below them.
     fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String>;
+    /// Names of the files and folders in a folder, in any order; none where it can't be read.
+    fn names(&self, folder: &str) -> Vec<String>;
 }
 
 /// Files on disk.
@@ -72,6 +74,12 @@ impl Files for OsFiles {
         walk(&self.at(folder), folder, depth, &mut found)?;
         found.sort_unstable();
         Ok(found)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.at(folder)) else { return Vec::new() };
+        let names = entries.take(MAX_LISTED).filter_map(|e| e.ok()?.file_name().into_string().ok());
+        names.collect()
     }
 }
 
@@ -148,6 +156,16 @@ impl Files for MemFiles {
             .cloned()
             .collect())
     }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let inside = self.files.range(below.clone()..).map(|(path, _)| path);
+        let inside = inside.take_while(|path| path.starts_with(&below));
+        let names = inside.filter_map(|path| path[below.len()..].split('/').next());
+        let mut names: Vec<_> = names.map(str::to_owned).collect();
+        names.dedup();
+        names
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +187,13 @@ mod tests {
             assert_eq!(mem.list(folder, depth), disk.list(folder, depth), "{folder} {depth}");
         }
         assert_eq!(mem.list("", 1).unwrap(), ["a.csv"]);
+        for folder in ["", "d", "d/e", "nothing"] {
+            let sorted = |mut names: Vec<String>| {
+                names.sort();
+                names
+            };
+            assert_eq!(sorted(mem.names(folder)), sorted(disk.names(folder)), "{folder}");
+        }
         for path in ["", "a.csv", "d", "d/e", "nothing", "d2/z"] {
             assert_eq!(mem.kind(path), disk.kind(path), "{path}");
         }

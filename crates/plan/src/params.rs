@@ -157,11 +157,12 @@ pub(crate) fn outside(text: &str, why: paths::BadPath, span: Span, world: &mut W
 
 /// Reports a path at which nothing is, with the neighbour that was likely meant.
 pub(crate) fn missing(path: &str, span: Span, world: &mut World<'_>) {
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let neighbours = world.files.list(folder, 1).unwrap_or_default();
-    let near = crate::suggest::nearest(path, neighbours.iter().map(String::as_str));
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let names = world.files.names(folder);
+    let near = crate::suggest::nearest(name, names.iter().map(String::as_str));
+    let near = near.map(|near| format!("{}{near}", &path[..path.len() - name.len()]));
     let help = match near {
-        Some(near) => format!("did you mean {}?", quote(near)),
+        Some(near) => format!("did you mean {}?", quote(&near)),
         None => "paths are relative to the project's root".to_owned(),
     };
     let text = format!("there is no file or folder {}", quote(path));

@@ -72,7 +72,12 @@ pub(crate) fn resolve(
         locals: &locals,
         stages: &stages,
         incomplete: &incomplete,
-        by_label: cells.iter().enumerate().map(|(i, c)| (c.label.as_str(), i)).collect(),
+        by_label: cells
+            .iter()
+            .enumerate()
+            .map(|(i, c)| (c.label.as_str(), i))
+            .filter(|(label, _)| label.ends_with(']'))
+            .collect(),
         shown: pending.iter().map(|p| (suffix(p), p.draft.export)).collect(),
         matchers: HashMap::new(),
         globs: HashMap::new(),
@@ -268,9 +273,24 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
         let spec = input.spec;
         let open = spec.is_some_and(|s| s.name == "*");
         let takes_many = spec.is_none_or(|s| s.many);
+        if let ([node], false) = (input.items, input.list)
+            && (open || !takes_many)
+        {
+            // What nearly all are: one string, for one action.
+            let taken = self.take(input, node, bindings, stage)?;
+            if let Taken::Actions { ids, wild: false, subpath } = &taken
+                && let [id] = ids.as_slice()
+            {
+                return Some(PlannedInput::Action {
+                    index: *id as usize,
+                    subpath: subpath.clone(),
+                });
+            }
+            return self.decide(vec![(taken, node.span)], input);
+        }
         let mut taken = Vec::with_capacity(input.items.len());
         let mut good = true;
-        for node in &input.items {
+        for node in input.items {
             match self.take(input, node, bindings, stage) {
                 Some(t) => taken.push((t, node.span)),
                 None => good = false,
@@ -279,6 +299,13 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
         if !good || taken.is_empty() {
             return None;
         }
+        self.decide(taken, input)
+    }
+
+    /// One thing of all that the strings of an input take.
+    fn decide(&mut self, mut taken: Vec<(Taken, Span)>, input: &Input<'t>) -> Option<PlannedInput> {
+        let open = input.spec.is_some_and(|s| s.name == "*");
+        let takes_many = input.spec.is_none_or(|s| s.many);
         let actions = taken.iter().filter(|(t, _)| matches!(t, Taken::Actions { .. })).count();
         if actions != 0 && actions != taken.len() {
             let text = format!("the input `{}` mixes files and stages", input.name);
@@ -419,7 +446,7 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
         stage: &Stage<'t>,
     ) -> Option<Taken> {
         let target = self.pipeline.by_name.get(word).copied();
-        let file = self.world.kind(word).is_some();
+        let file = self.world.is_at_root(word);
         match target {
             Some(_) if file => {
                 let text = format!("{} is a stage, and a file or folder too", quote(word));
@@ -547,8 +574,17 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
         let pattern = cell.filter(|c| !c.is_empty());
         let mut wild = pattern.is_some_and(reference::is_pattern);
         let name = self.pipeline.stages[target].name;
-        let cells: Vec<usize> = match pattern {
-            None => range.clone().collect(),
+        let one: [usize; 1];
+        let many: Vec<usize>;
+        let cells: &[usize] = match pattern {
+            None if range.len() == 1 => {
+                one = [range.start];
+                &one
+            }
+            None => {
+                many = range.clone().collect();
+                &many
+            }
             Some(pattern) if wild => {
                 if !self.spend(range.len(), span) {
                     return None;
@@ -559,11 +595,13 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
                         label.len().checked_sub(1).and_then(|end| label.get(name.len() + 1..end));
                     reference::matches(pattern, inside.unwrap_or_default())
                 };
-                range.clone().filter(inner).collect()
+                many = range.clone().filter(inner).collect();
+                &many
             }
             Some(pattern) => {
                 let label = format!("{name}[{pattern}]");
-                self.by_label.get(label.as_str()).copied().into_iter().collect()
+                many = self.by_label.get(label.as_str()).copied().into_iter().collect();
+                &many
             }
         };
         if cells.is_empty() {
@@ -581,7 +619,7 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
         };
         let mut ids = Vec::new();
         for at in cells {
-            for id in &self.locals[self.cells[at].locals.clone()] {
+            for id in &self.locals[self.cells[*at].locals.clone()] {
                 let (suffix, export) = &self.shown[*id as usize];
                 if *export && matcher.as_ref().is_none_or(|m| m.is_match(&**suffix)) {
                     ids.push(*id);

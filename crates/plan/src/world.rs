@@ -8,7 +8,7 @@ use crate::suggest::{list, nearest, quote};
 use crate::template::{self, Unfilled};
 use sim_model::Value;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,12 +23,13 @@ pub(crate) struct World<'f> {
     pub(crate) cpus: u32,
     pub(crate) max_actions: usize,
     kinds: HashMap<String, Option<FileKind>>,
+    at_root: Option<HashSet<String>>,
 }
 
 impl<'f> World<'f> {
     pub(crate) fn new(files: &'f dyn Files, cpus: u32, max_actions: usize) -> Self {
         let (sources, sink) = (Sources::default(), Sink::default());
-        Self { files, sources, sink, cpus, max_actions, kinds: HashMap::new() }
+        Self { files, sources, sink, cpus, max_actions, kinds: HashMap::new(), at_root: None }
     }
 
     pub(crate) fn push(&mut self, diag: Diag) {
@@ -43,6 +44,13 @@ impl<'f> World<'f> {
         let kind = self.files.kind(path);
         self.kinds.insert(path.to_owned(), kind);
         kind
+    }
+
+    /// Whether a file or folder of this name is in the root. All names are asked for at once, since
+    /// there may be as many such questions as references to stages.
+    pub(crate) fn is_at_root(&mut self, name: &str) -> bool {
+        let files = self.files;
+        self.at_root.get_or_insert_with(|| files.names("").into_iter().collect()).contains(name)
     }
 
     /// Reads a text once and keeps it; its number among the sources. The error is a sentence
