@@ -14,7 +14,12 @@ fn main() {
     let mut shape = Shape::default();
     if let Some(n) = trials {
         // Six scenes, two engines, three repeats, timed only.
-        shape = Shape { sizes: (0..n / 36).map(|i| 50 + i).collect(), worlds: vec![], memory: false, ..shape };
+        shape = Shape {
+            sizes: (0..n / 36).map(|i| 50 + i).collect(),
+            worlds: vec![],
+            memory: false,
+            ..shape
+        };
     }
     let mut fixture = Fixture::full(&dir, &shape);
     fixture.file("mine", "summary.csv", b"scene,score\nbox_pile,0.62\nsphere_pile,0.71\n");

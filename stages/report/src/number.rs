@@ -125,6 +125,20 @@ pub(crate) fn date(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 60, rest % 60)
 }
 
+/// Two such times with their common parts written once.
+pub(crate) fn span(first_ms: u64, last_ms: u64) -> String {
+    let (first, last) = (date(first_ms), date(last_ms));
+    if first == last {
+        return first;
+    }
+    let short = first.trim_end_matches(" UTC");
+    if first[..10] == last[..10] {
+        format!("{short} to {}", &last[11..])
+    } else {
+        format!("{short} to {last}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +175,7 @@ mod tests {
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(951_782_400_000), "2000-02-29 00:00 UTC");
         assert_eq!(date(1_767_225_599_000), "2025-12-31 23:59 UTC");
+        assert_eq!(span(0, 600_000), "1970-01-01 00:00 to 00:10 UTC");
+        assert_eq!(span(0, 86_400_000), "1970-01-01 00:00 to 1970-01-02 00:00 UTC");
     }
 }

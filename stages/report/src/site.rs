@@ -65,18 +65,15 @@ impl Site {
     }
 
     /// Renders a page from a template.
-    pub(crate) fn page(
-        &mut self,
-        path: &str,
+    pub(crate) fn render(
+        &self,
         template: &str,
         context: &impl Serialize,
-    ) -> Result<(), ReportError> {
-        let page = self
-            .env
+    ) -> Result<String, ReportError> {
+        self.env
             .get_template(template)
             .and_then(|t| t.render(Serde(context)))
-            .map_err(|e| problem(template, &e))?;
-        self.write(path, page.as_bytes())
+            .map_err(|e| problem(template, &e))
     }
 
     /// Writes one file.

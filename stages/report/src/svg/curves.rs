@@ -50,8 +50,8 @@ const BOTTOM: f64 = 194.0;
 /// The panel as SVG, or nothing where it has no points.
 pub(crate) fn panel(p: &Panel) -> Option<String> {
     let all = || p.series.iter().flat_map(|s| &s.points);
-    let x = Scale::log(all().map(|q| q.x), LEFT + 4.0, RIGHT - 4.0)?;
-    let y = Scale::log(all().flat_map(|q| [q.low, q.high]), BOTTOM, TOP)?;
+    let x = Scale::log(all().map(|q| q.x), LEFT + 4.0, RIGHT - 4.0, 3.0)?;
+    let y = Scale::log(all().flat_map(|q| [q.low, q.high]), BOTTOM, TOP, 3.0)?;
     let mut out = format!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"group\" aria-label=\"{}\">",
         escape(&p.title)

@@ -11,16 +11,18 @@ pub(crate) struct Scale {
     to: f64,
 }
 
-/// An axis spans at least this factor, so that values that hardly differ look so.
-const LEAST_SPAN: f64 = 3.0;
-
 impl Scale {
     /// A logarithmic scale over positive values, with room at both ends; `None` where there are
-    /// none.
-    pub(crate) fn log(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+    /// none. It spans at least a factor of `span`, so that values that hardly differ look so.
+    pub(crate) fn log(
+        values: impl Iterator<Item = f64>,
+        from: f64,
+        to: f64,
+        span: f64,
+    ) -> Option<Self> {
         let (low, high) = range(values.filter(|v| *v > 0.0 && v.is_finite()))?;
         let room = 10f64.powf(((high / low).log10() * 0.06).max(0.04));
-        let widen = (LEAST_SPAN / (high / low)).max(1.0).sqrt();
+        let widen = (span / (high / low)).max(1.0).sqrt();
         Some(Self { low: low / room / widen, high: high * room * widen, from, to })
     }
 
@@ -41,8 +43,11 @@ impl Scale {
                 .filter(within)
                 .collect()
         };
+        let fine =
+            [1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0];
         let choices = [
-            steps(&[1.0, 2.0, 3.0, 5.0, 7.0], 1),
+            steps(&fine, 1),
+            steps(&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], 1),
             steps(&[1.0, 2.0, 5.0], 1),
             steps(&[1.0, 3.0], 1),
             steps(&[1.0], 1),
@@ -81,7 +86,10 @@ fn label(value: f64) -> String {
         v if v >= 1e3 => (v / 1e3, "k"),
         v => (v, ""),
     };
-    if scaled >= 1.0 { format!("{scaled:.0}{unit}") } else { significant(scaled, 1) }
+    match scaled {
+        s if s < 1.0 && s.to_string().len() > 4 => significant(s, 2),
+        s => format!("{s}{unit}"),
+    }
 }
 
 #[cfg(test)]
@@ -90,11 +98,11 @@ mod tests {
 
     #[test]
     fn ticks_are_round_few_and_within() {
-        let s = Scale::log([0.01, 20.0].into_iter(), 0.0, 100.0).unwrap();
+        let s = Scale::log([0.01, 20.0].into_iter(), 0.0, 100.0, 3.0).unwrap();
         let (ticks, _) = s.ticks(6);
         let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
         assert_eq!(labels, ["0.01", "0.1", "1", "10"]);
-        let s = Scale::log([100.0, 4000.0].into_iter(), 0.0, 100.0).unwrap();
+        let s = Scale::log([100.0, 4000.0].into_iter(), 0.0, 100.0, 3.0).unwrap();
         let (ticks, _) = s.ticks(6);
         let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
         assert_eq!(labels, ["100", "200", "500", "1k", "2k"]);
@@ -102,8 +110,9 @@ mod tests {
 
     #[test]
     fn a_single_value_sits_in_the_middle() {
-        let s = Scale::log([5.0].into_iter(), 0.0, 100.0).unwrap();
+        let s = Scale::log([5.0].into_iter(), 0.0, 100.0, 3.0).unwrap();
+        assert_eq!([0.015, 1500.0, 0.0007].map(label), ["0.015", "1.5k", "0.0007"]);
         assert!((s.at(5.0) - 50.0).abs() < 1e-9);
-        assert!(Scale::log([0.0, f64::NAN].into_iter(), 0.0, 1.0).is_none());
+        assert!(Scale::log([0.0, f64::NAN].into_iter(), 0.0, 1.0, 3.0).is_none());
     }
 }

@@ -13,13 +13,13 @@ pub(crate) struct Dot {
     pub(crate) complete: bool,
 }
 
-const WIDTH: f64 = 160.0;
+const WIDTH: f64 = 280.0;
 
 /// The scale that all strips of one table share.
 pub(crate) fn axis(values: impl Iterator<Item = f64>) -> Option<(Scale, String)> {
-    let scale = Scale::log(values, 6.0, WIDTH - 6.0)?;
+    let scale = Scale::log(values, 6.0, WIDTH - 6.0, 3.0)?;
     let mut out = format!("<svg class=\"strip\" viewBox=\"0 0 {WIDTH} 14\" aria-hidden=\"true\">");
-    for (v, label) in scale.ticks(5).0 {
+    for (v, label) in scale.ticks(7).0 {
         let _ = write!(
             out,
             "<text x=\"{}\" y=\"11\" text-anchor=\"middle\">{label}</text>",
@@ -30,12 +30,16 @@ pub(crate) fn axis(values: impl Iterator<Item = f64>) -> Option<(Scale, String)>
     Some((scale, out))
 }
 
+/// Height of a row, so that the grid runs on from row to row.
+const TALL: f64 = 36.0;
+
 /// One row's dots.
 pub(crate) fn strip(scale: &Scale, dots: &[Dot]) -> String {
-    let mut out = format!("<svg class=\"strip\" viewBox=\"0 0 {WIDTH} 14\" aria-hidden=\"true\">");
+    let mut out =
+        format!("<svg class=\"strip row\" viewBox=\"0 0 {WIDTH} {TALL}\" aria-hidden=\"true\">");
     let mut d = String::new();
-    for (v, _) in scale.ticks(5).0 {
-        let _ = write!(d, "M{} 0v14", at(scale.at(v)));
+    for (v, _) in scale.ticks(7).0 {
+        let _ = write!(d, "M{} 0v{TALL}", at(scale.at(v)));
     }
     let _ = write!(out, "<path class=\"grid\" d=\"{d}\"/>");
     for dot in dots {
@@ -43,9 +47,9 @@ pub(crate) fn strip(scale: &Scale, dots: &[Dot]) -> String {
         let _ = write!(out, "<g class=\"s{}{hollow}\">", dot.style % STYLES);
         let (left, right) = (scale.at(dot.low), scale.at(dot.high));
         if right - left > 1.0 {
-            let _ = write!(out, "<path class=\"whisker\" d=\"M{} 7H{}\"/>", at(left), at(right));
+            let _ = write!(out, "<path class=\"whisker\" d=\"M{} 18H{}\"/>", at(left), at(right));
         }
-        let _ = write!(out, "{}</g>", marker(dot.style, scale.at(dot.middle), 7.0, 3.2));
+        let _ = write!(out, "{}</g>", marker(dot.style, scale.at(dot.middle), TALL / 2.0, 3.4));
     }
     out.push_str("</svg>");
     out
@@ -59,7 +63,7 @@ pub(crate) fn samples(
 ) -> Option<String> {
     const ROW: f64 = 26.0;
     let height = 26.0 + ROW * lines.len() as f64;
-    let scale = Scale::log(lines.iter().flat_map(|l| l.2.iter().map(|s| s.0)), 130.0, 510.0)?;
+    let scale = Scale::log(lines.iter().flat_map(|l| l.2.iter().map(|s| s.0)), 110.0, 510.0, 1.3)?;
     let mut out = format!(
         "<svg class=\"chart wide\" viewBox=\"0 0 520 {}\" role=\"group\" aria-label=\"{}\">",
         at(height),
@@ -81,7 +85,7 @@ pub(crate) fn samples(
         let name = escape(&shortened(name));
         let _ = write!(
             out,
-            "<g class=\"s{}\"><text class=\"name\" x=\"122\" y=\"{}\" text-anchor=\"end\">{name}</text>",
+            "<g class=\"s{}\"><text class=\"name\" x=\"0\" y=\"{}\">{name}</text>",
             style % STYLES,
             at(y + 4.0)
         );

@@ -2,7 +2,7 @@
 
 use super::case::gate_line;
 use super::settings::setting;
-use super::{Ctx, Link, words};
+use super::{Ctx, Link, Room, words};
 use crate::load::Page;
 use crate::number::{bytes, date, full, seconds, significant, whole};
 use crate::text;
@@ -12,10 +12,6 @@ use sim_engine_protocol::JobResult;
 use sim_model::{Class, Digest, Record};
 use std::collections::BTreeMap;
 
-/// Rows of a list on one page; the rest is counted.
-const MOST_ROWS: usize = 250;
-/// Bytes of escaped log on one page.
-const LOG_BUDGET: usize = 120_000;
 /// Characters of one value.
 const MOST_VALUE: usize = 400;
 
@@ -76,7 +72,12 @@ pub(crate) fn users(ctx: &Ctx<'_>) -> BTreeMap<Digest, Vec<usize>> {
 }
 
 /// See [`ActionPage`].
-pub(crate) fn page(ctx: &Ctx<'_>, page: &Page, users: &BTreeMap<Digest, Vec<usize>>) -> ActionPage {
+pub(crate) fn page(
+    ctx: &Ctx<'_>,
+    page: &Page,
+    users: &BTreeMap<Digest, Vec<usize>>,
+    room: Room,
+) -> ActionPage {
     let record = page.record.map(|r| &ctx.input.records[r]);
     let trial = page.trial.map(|t| &ctx.input.trials[t]);
     let result = trial.and_then(|t| t.result.as_deref());
@@ -103,7 +104,8 @@ pub(crate) fn page(ctx: &Ctx<'_>, page: &Page, users: &BTreeMap<Digest, Vec<usiz
         commands: commands(&label, record),
         case: trial.and_then(|t| case_link(ctx, t)),
         sample: result.map_or_else(Vec::new, sample),
-        gates: result.map_or_else(Vec::new, |r| r.gates.iter().take(100).map(gate_line).collect()),
+        gates: result
+            .map_or_else(Vec::new, |r| r.gates.iter().take(room.rows()).map(gate_line).collect()),
         exact: vec![],
         approximated: vec![],
         dropped: vec![],
@@ -123,22 +125,26 @@ pub(crate) fn page(ctx: &Ctx<'_>, page: &Page, users: &BTreeMap<Digest, Vec<usiz
     };
     if let Some(r) = result {
         let t = &r.translation;
-        let lines = |list: &[String]| list.iter().take(100).map(|x| cut(x)).collect();
+        let lines = |list: &[String]| list.iter().take(room.rows()).map(|x| cut(x)).collect();
         out.exact = lines(&t.exact);
         out.dropped = lines(&t.dropped);
         out.approximated = t
             .approximated
             .iter()
-            .take(100)
+            .take(room.rows())
             .map(|a| cut(&format!("{}: {}", a.what, a.how)))
             .collect();
-        out.settings =
-            r.settings.iter().take(100).map(|(k, v)| [text::line(k), cut(&setting(v))]).collect();
+        out.settings = r
+            .settings
+            .iter()
+            .take(room.rows())
+            .map(|(k, v)| [text::line(k), cut(&setting(v))])
+            .collect();
     }
     if let Some(r) = record {
         out.warnings = r.warnings.iter().take(50).map(|w| cut(w)).collect();
-        fill_lists(ctx, r, users, &mut out);
-        log(ctx, r, &mut out);
+        fill_lists(ctx, r, users, room, &mut out);
+        log(ctx, r, room, &mut out);
     }
     out
 }
@@ -330,9 +336,10 @@ fn fill_lists(
     ctx: &Ctx<'_>,
     r: &Record,
     users: &BTreeMap<Digest, Vec<usize>>,
+    room: Room,
     out: &mut ActionPage,
 ) {
-    for input in r.inputs.iter().take(MOST_ROWS) {
+    for input in r.inputs.iter().take(room.rows()) {
         let page = input.key.as_ref().and_then(|k| ctx.page_of(k));
         let maker = input.key.as_ref().and_then(|k| ctx.pages.get(k));
         let from = match (maker, &input.source) {
@@ -347,7 +354,7 @@ fn fill_lists(
             href: page.map_or_else(String::new, |p| format!("{p}.html")),
         });
     }
-    out.more_inputs = r.inputs.len().saturating_sub(MOST_ROWS);
+    out.more_inputs = r.inputs.len().saturating_sub(room.rows());
     let list = users.get(&r.key).map_or(&[][..], Vec::as_slice);
     for i in list.iter().take(60) {
         let p = &ctx.input.pages[*i];
@@ -355,11 +362,11 @@ fn fill_lists(
     }
     out.more_users = list.len().saturating_sub(60);
     out.components =
-        r.components.iter().take(MOST_ROWS).map(|c| [cut(&c.path), cut(&c.value)]).collect();
-    out.more_components = r.components.len().saturating_sub(MOST_ROWS);
+        r.components.iter().take(room.rows()).map(|c| [cut(&c.path), cut(&c.value)]).collect();
+    out.more_components = r.components.len().saturating_sub(room.rows());
 }
 
-fn log(ctx: &Ctx<'_>, r: &Record, out: &mut ActionPage) {
+fn log(ctx: &Ctx<'_>, r: &Record, room: Room, out: &mut ActionPage) {
     if r.log.is_none() {
         out.log_note = "It wrote nothing.".into();
         return;
@@ -373,7 +380,7 @@ fn log(ctx: &Ctx<'_>, r: &Record, out: &mut ActionPage) {
         return;
     };
     let clean = text::clean_bytes(&raw);
-    let (tail, was_cut) = text::tail(&clean, LOG_BUDGET);
+    let (tail, was_cut) = text::tail(&clean, room.log());
     if was_cut || raw.len() >= 64 << 10 {
         out.log_note = "The end of the log; the command above shows all of it.".into();
     }

@@ -5,6 +5,7 @@ use super::table::spread;
 use super::{ColumnHead, Ctx, words};
 use crate::cases::{Case, Cell};
 use crate::number::{bytes, full, seconds, significant, whole};
+use crate::stats::Summary;
 use crate::svg;
 use crate::text;
 use crate::trial::Trial;
@@ -108,24 +109,24 @@ fn summary(cell: &Cell) -> Vec<[String; 3]> {
         format!("{} of {}", cell.passed, cell.timed.len()),
         words::reasons(cell),
     ]];
-    let mut add = |name: &str, s: Option<&crate::stats::Summary>, unit: &str| {
+    let mut add = |name: &str, s: Option<&Summary>, unit: &str, show: &dyn Fn(f64) -> String| {
         if let Some(s) = s {
-            let text = format!(
-                "{} [{}, {}] {unit}, n = {}",
-                significant(s.median, 4),
-                significant(s.q1, 4),
-                significant(s.q3, 4),
-                s.n
-            );
-            out.push([name.to_owned(), text, spread(s, unit)]);
+            let mut text = show(s.median);
+            if s.q1 < s.q3 {
+                text += &format!(" [{}, {}]", show(s.q1), show(s.q3));
+            }
+            out.push([name.to_owned(), format!("{text}, n\u{a0}=\u{a0}{}", s.n), spread(s, unit)]);
         }
     };
-    add("per step", cell.ms.as_ref(), "ms");
-    add("rate", cell.rate.as_ref(), "world-steps/s");
-    add("set-up", cell.setup_s.as_ref(), "s");
-    add("warm-up", cell.warmup_s.as_ref(), "s");
+    let per = |unit: &'static str| move |v: f64| format!("{}\u{a0}{unit}", significant(v, 4));
+    add("time per step", cell.ms.as_ref(), "ms", &per("ms"));
+    add("world-steps per second", cell.rate.as_ref(), "1/s", &|v| significant(v, 4));
+    add("set-up", cell.setup_s.as_ref(), "s", &seconds);
+    add("warm-up", cell.warmup_s.as_ref(), "s", &seconds);
     for (name, memory) in &cell.memory {
-        add(&format!("peak {}", text::line(name)), memory.counts(), "bytes");
+        let name = if name == "ram" { "RAM".to_owned() } else { text::line(name) };
+        let show = |v: f64| bytes(v.round() as u64);
+        add(&format!("peak {name}"), memory.counts(), "bytes", &show);
     }
     out
 }

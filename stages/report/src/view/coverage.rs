@@ -1,12 +1,9 @@
 //! What was asked of whom, and what came of it: nothing that failed disappears.
 
-use super::{ColumnHead, Ctx, words};
+use super::{ColumnHead, Ctx, Room, words};
 use crate::text;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Reasons listed on a page; the rest is in the data.
-const MOST_REASONS: usize = 150;
 
 /// The coverage table.
 #[derive(Serialize)]
@@ -50,7 +47,7 @@ pub(crate) struct Reason {
 }
 
 /// The table over all scenes, or over one.
-pub(crate) fn coverage(ctx: &Ctx<'_>, only: Option<&str>, root: &str) -> Coverage {
+pub(crate) fn coverage(ctx: &Ctx<'_>, only: Option<&str>, root: &str, room: Room) -> Coverage {
     let mut rows = Vec::new();
     let mut reasons = Vec::new();
     let mut more = 0;
@@ -78,7 +75,7 @@ pub(crate) fn coverage(ctx: &Ctx<'_>, only: Option<&str>, root: &str) -> Coverag
                     tones[i] = worse(tones[i], words::tone(&t.outcome));
                 }
                 for ((outcome, why), trials) in &cell.failures {
-                    if reasons.len() >= MOST_REASONS {
+                    if reasons.len() >= room.rows() {
                         more += 1;
                         continue;
                     }

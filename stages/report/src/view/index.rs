@@ -7,22 +7,16 @@ use super::limits;
 use super::sheets::DataFile;
 use super::table::{Metric, Table, table};
 use super::verdict::{Verdict, verdicts};
-use super::{ColumnHead, Ctx, words};
+use super::{ColumnHead, Ctx, Room, words};
 use crate::cases::Case;
-use crate::number::date;
+use crate::number::span;
 use crate::text;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Figures on the first page; further ones are on the scenes' pages.
-const MOST_FIGURES: usize = 16;
-
-/// Verdicts on the first page, with all sentences.
-const MOST_VERDICTS: usize = 60;
-
 /// The first page.
 #[derive(Serialize)]
-pub(crate) struct Index {
+pub(crate) struct Index<'a> {
     pub(crate) description: String,
     pub(crate) question: String,
     pub(crate) facts: Vec<[String; 2]>,
@@ -38,18 +32,23 @@ pub(crate) struct Index {
     pub(crate) memory: Vec<Table>,
     pub(crate) setup: Option<Table>,
     pub(crate) coverage: Coverage,
-    pub(crate) files: FileList,
-    pub(crate) data: Vec<DataFile>,
+    pub(crate) files: &'a FileList,
+    pub(crate) data: &'a [DataFile],
 }
 
 /// See [`Index`].
-pub(crate) fn page(ctx: &Ctx<'_>, files: FileList, data: Vec<DataFile>) -> Index {
+pub(crate) fn page<'a>(
+    ctx: &Ctx<'_>,
+    files: &'a FileList,
+    data: &'a [DataFile],
+    room: Room,
+) -> Index<'a> {
     let has_trials = !ctx.input.trials.is_empty();
     let mut figures = figures(ctx, ctx.cases.scenarios.keys(), "");
-    let more_figures = figures.len().saturating_sub(MOST_FIGURES);
-    figures.truncate(MOST_FIGURES);
+    let more_figures = figures.len().saturating_sub(room.figures());
+    figures.truncate(room.figures());
     let mut verdicts = verdicts(ctx, "");
-    verdicts.truncate(MOST_VERDICTS);
+    verdicts.truncate(room.rows());
     let groups: BTreeSet<_> = ctx.cases.columns.iter().map(|c| c.group).collect();
     let all = || ctx.cases.cases.iter();
     Index {
@@ -60,14 +59,14 @@ pub(crate) fn page(ctx: &Ctx<'_>, files: FileList, data: Vec<DataFile>) -> Index
         interest: limits::interest(ctx),
         verdicts,
         legend: ctx.heads(),
-        performance: performance(ctx, &all(), ""),
+        performance: performance(ctx, &all(), "", room),
         single_repeat: ctx.cases.most_repeats() == 1,
         groups: groups.len(),
         figures,
         more_figures,
-        memory: memory(ctx, &all(), ""),
-        setup: has_trials.then(|| table(ctx, &Metric::Setup, all(), "")),
-        coverage: coverage(ctx, None, ""),
+        memory: memory(ctx, &all(), "", room),
+        setup: has_trials.then(|| table(ctx, &Metric::Setup, all(), "", room)),
+        coverage: coverage(ctx, None, "", room),
         files,
         data,
     }
@@ -78,10 +77,11 @@ pub(crate) fn performance<'a>(
     ctx: &Ctx<'_>,
     cases: &(impl Iterator<Item = &'a Case> + Clone),
     root: &str,
+    room: Room,
 ) -> Vec<Table> {
     let mut out = Vec::new();
     if cases.clone().next().is_some() {
-        out.push(table(ctx, &Metric::Time, cases.clone(), root));
+        out.push(table(ctx, &Metric::Time, cases.clone(), root, room));
     }
     let swept: BTreeSet<&str> =
         cases.clone().filter(|c| c.worlds > 1).map(|c| c.scenario.as_str()).collect();
@@ -90,7 +90,7 @@ pub(crate) fn performance<'a>(
         cases.clone().filter(|c| c.worlds > 1).map(|c| (c.scenario.as_str(), c.size)).collect();
     if !swept.is_empty() {
         let rows = cases.clone().filter(|c| sizes.contains(&(c.scenario.as_str(), c.size)));
-        out.push(table(ctx, &Metric::Rate, rows, root));
+        out.push(table(ctx, &Metric::Rate, rows, root, room));
     }
     out
 }
@@ -100,6 +100,7 @@ pub(crate) fn memory<'a>(
     ctx: &Ctx<'_>,
     cases: &(impl Iterator<Item = &'a Case> + Clone),
     root: &str,
+    room: Room,
 ) -> Vec<Table> {
     let replayed = |c: &&Case| c.cells.iter().flatten().any(|x| x.replays.contains_key("memory"));
     let mut names: BTreeSet<&str> = cases
@@ -112,7 +113,7 @@ pub(crate) fn memory<'a>(
     }
     names
         .into_iter()
-        .map(|n| table(ctx, &Metric::Memory(n), cases.clone().filter(replayed), root))
+        .map(|n| table(ctx, &Metric::Memory(n), cases.clone().filter(replayed), root, room))
         .collect()
 }
 
@@ -156,9 +157,7 @@ fn facts(ctx: &Ctx<'_>) -> Vec<[String; 2]> {
     let times =
         trials.iter().filter_map(|t| t.record).map(|r| ctx.input.records[r].started_unix_ms);
     if let (Some(first), Some(last)) = (times.clone().min(), times.max()) {
-        let (first, last) = (date(first), date(last));
-        let span = if first == last { first } else { format!("{first} to {last}") };
-        out.push(["Observed".into(), span]);
+        out.push(["Observed".into(), span(first, last)]);
     }
     let levels: BTreeSet<&str> = trials
         .iter()

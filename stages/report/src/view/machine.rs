@@ -1,7 +1,7 @@
 //! The machine and what else it did while it was measured.
 
 use super::{Ctx, words};
-use crate::number::{bytes, date, significant};
+use crate::number::{bytes, significant};
 use crate::stats::Summary;
 use crate::text;
 use serde::Serialize;
@@ -75,7 +75,7 @@ fn machine(ctx: &Ctx<'_>, i: usize) -> MachineView {
         .collect();
     let starts = measured.iter().map(|r| r.started_unix_ms);
     let span = match (starts.clone().min(), starts.max()) {
-        (Some(a), Some(b)) => format!("{} to {}", date(a), date(b)),
+        (Some(a), Some(b)) => crate::number::span(a, b),
         _ => "no observation".to_owned(),
     };
     let none = |s: String| if s.is_empty() { "none visible".to_owned() } else { s };

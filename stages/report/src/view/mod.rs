@@ -108,6 +108,45 @@ impl Ctx<'_> {
     }
 }
 
+/// How much a page may hold. A page that comes out larger than [`BUDGET`] is made again with less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room(usize);
+
+/// Bytes of one page, media not counted.
+const BUDGET: usize = 300_000;
+
+impl Room {
+    /// From much to little.
+    fn all() -> impl Iterator<Item = Self> {
+        (0..5).map(Self)
+    }
+
+    /// Cells of a table; a longer one is linked as data.
+    pub(crate) fn cells(self) -> usize {
+        [700, 300, 120, 40, 0][self.0]
+    }
+
+    /// Figures; further ones are on the scenes' pages.
+    pub(crate) fn figures(self) -> usize {
+        [16, 12, 8, 4, 1][self.0]
+    }
+
+    /// Rows of other lists; the rest is counted.
+    pub(crate) fn rows(self) -> usize {
+        [250, 120, 60, 30, 8][self.0]
+    }
+
+    /// Links in a list.
+    pub(crate) fn links(self) -> usize {
+        [2000, 2000, 2000, 1500, 500][self.0]
+    }
+
+    /// Bytes of escaped log.
+    pub(crate) fn log(self) -> usize {
+        [120_000, 80_000, 50_000, 25_000, 4_000][self.0]
+    }
+}
+
 /// Writes every page.
 pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
     let machines = measuring_machines(input);
@@ -141,12 +180,13 @@ pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
 
     let sheets = sheets::write(&ctx, site)?;
     let files = files::write(&ctx, site)?;
-    let page = index::page(&ctx, files, sheets);
-    frame("", "index.html", String::new()).write(site, "index.html", "index.html", page)?;
+    frame("", "index.html", String::new())
+        .fit(site, "index.html", "index.html", |room| index::page(&ctx, &files, &sheets, room))?;
     for name in cases.scenarios.keys() {
-        let page = scene::page(&ctx, name);
         let path = format!("scenes/{}.html", text::slug(name));
-        frame("../", "index.html", page.title.clone()).write(site, &path, "scene.html", page)?;
+        let title = text::line(&cases.scenarios[name]);
+        frame("../", "index.html", title)
+            .fit(site, &path, "scene.html", |room| scene::page(&ctx, name, room))?;
     }
     for case in &cases.cases {
         let page = case::page(&ctx, case);
@@ -176,14 +216,9 @@ pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
     )?;
     let users = action::users(&ctx);
     for page in &input.pages {
-        let view = action::page(&ctx, page, &users);
         let path = format!("provenance/{}.html", page.stem);
-        frame("../", "actions.html", view.title.clone()).write(
-            site,
-            &path,
-            "provenance.html",
-            view,
-        )?;
+        frame("../", "actions.html", text::line(&page.label))
+            .fit(site, &path, "provenance.html", |room| action::page(&ctx, page, &users, room))?;
     }
     Ok(())
 }
@@ -196,6 +231,7 @@ struct Framing<'a> {
 }
 
 impl Framing<'_> {
+    /// Writes a page that is small by its making.
     fn write<T: Serialize>(
         self,
         site: &mut Site,
@@ -204,7 +240,29 @@ impl Framing<'_> {
         page: T,
     ) -> Result<(), ReportError> {
         let Self { head, root, here, title } = self;
-        site.page(path, template, &Frame { site: head, root, title, here, page })
+        let text = site.render(template, &Frame { site: head, root, title, here, page })?;
+        site.write(path, text.as_bytes())
+    }
+
+    /// Writes a page that `make` fits into the budget.
+    fn fit<T: Serialize>(
+        self,
+        site: &mut Site,
+        path: &str,
+        template: &str,
+        make: impl Fn(Room) -> T,
+    ) -> Result<(), ReportError> {
+        let Self { head, root, here, title } = self;
+        let mut frame = Frame { site: head, root, title, here, page: None };
+        let mut text = String::new();
+        for room in Room::all() {
+            frame.page = Some(make(room));
+            text = site.render(template, &frame)?;
+            if text.len() <= BUDGET {
+                break;
+            }
+        }
+        site.write(path, text.as_bytes())
     }
 }
 

@@ -6,7 +6,8 @@ use super::index::{memory, performance};
 use super::settings::{SettingRow, TranslationView, settings, translations};
 use super::table::{Metric, Table, table};
 use super::verdict::{Verdict, verdict};
-use super::{ColumnHead, Ctx};
+use super::{ColumnHead, Ctx, Link, Room};
+use crate::cases::Case;
 use crate::number::{full, significant};
 use crate::text;
 use serde::Serialize;
@@ -30,6 +31,9 @@ pub(crate) struct Scene {
     pub(crate) memory: Vec<Table>,
     pub(crate) setup: Table,
     pub(crate) coverage: Coverage,
+    /// Links to all cases, where the tables have no room for them.
+    pub(crate) cases: Vec<Link>,
+    pub(crate) more_cases: usize,
 }
 
 /// One gate with the worst value of each column.
@@ -52,12 +56,18 @@ pub(crate) struct GateCell {
 }
 
 /// See [`Scene`].
-pub(crate) fn page(ctx: &Ctx<'_>, name: &str) -> Scene {
+pub(crate) fn page(ctx: &Ctx<'_>, name: &str, room: Room) -> Scene {
     let known = sim_scenes::find(name);
     let root = "../";
     let own: Vec<_> = ctx.cases.of_scenario(name).collect();
     let cases = || own.iter().copied();
     let key = name.to_owned();
+    let setup = table(ctx, &Metric::Setup, cases(), root, room);
+    let listed = if setup.too_long.is_some() { room.links() } else { 0 };
+    let link = |c: &&Case| Link {
+        text: format!("{}\u{d7}{}", c.size, c.worlds),
+        href: format!("../cases/{}.html", c.page),
+    };
     Scene {
         title: text::line(&ctx.cases.scenarios[name]),
         name: text::line(name),
@@ -70,11 +80,16 @@ pub(crate) fn page(ctx: &Ctx<'_>, name: &str) -> Scene {
         gates: gates(ctx, name),
         translations: translations(ctx, name),
         settings: settings(ctx, name),
-        performance: performance(ctx, &cases(), root),
-        figures: figures(ctx, std::iter::once(&key), root).into_iter().take(40).collect(),
-        memory: memory(ctx, &cases(), root),
-        setup: table(ctx, &Metric::Setup, cases(), root),
-        coverage: coverage(ctx, Some(name), root),
+        performance: performance(ctx, &cases(), root, room),
+        figures: figures(ctx, std::iter::once(&key), root)
+            .into_iter()
+            .take(room.figures())
+            .collect(),
+        memory: memory(ctx, &cases(), root, room),
+        setup,
+        coverage: coverage(ctx, Some(name), root, room),
+        cases: own.iter().take(listed).map(link).collect(),
+        more_cases: if listed > 0 { own.len().saturating_sub(listed) } else { 0 },
     }
 }
 
@@ -157,10 +172,11 @@ fn gate_cell(worst: Option<Worst<'_>>, unit: &str) -> GateCell {
     }
 }
 
-/// A threshold or value: whole numbers as they are, others with three digits.
+/// A threshold or value: as it was written where that is short, else with three digits.
 pub(crate) fn short(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e6 {
-        format!("{value:.0}")
+    let exact = value.to_string();
+    if exact.trim_start_matches('-').len() <= 6 && value.is_finite() {
+        exact.replace('-', "\u{2212}")
     } else {
         significant(value, 3)
     }

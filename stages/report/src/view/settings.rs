@@ -148,9 +148,12 @@ pub(crate) fn caveats(
     }
     if compared.len() > 1 {
         let rows = settings(ctx, scenario);
-        let n = rows.iter().filter(|r| r.differs).count();
-        if n > 0 {
-            out.push(format!("{n} like-named setting{} differ", if n == 1 { "" } else { "s" }));
+        let names: Vec<&str> = rows.iter().filter(|r| r.differs).map(|r| r.name.as_str()).collect();
+        match names.as_slice() {
+            [] => {}
+            [one] => out.push(format!("setting {one} differs")),
+            [_, _] | [_, _, _] => out.push(format!("settings {} differ", names.join(", "))),
+            more => out.push(format!("{} like-named settings differ", more.len())),
         }
     }
     out

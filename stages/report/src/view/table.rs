@@ -1,15 +1,12 @@
 //! The tables of results: one row a case, one column an engine, one layout for all.
 
-use super::{ColumnHead, Ctx, words};
+use super::{ColumnHead, Ctx, Room, words};
 use crate::cases::{Case, Cell};
 use crate::number::{bytes, full, significant, timestep, whole};
 use crate::stats::Summary;
 use crate::svg::{Dot, Scale, axis, strip};
 use crate::text;
 use serde::Serialize;
-
-/// A table with more cells than this is not put on a page but linked as data.
-pub(crate) const MOST_CELLS: usize = 700;
 
 /// A table of results.
 #[derive(Clone, Debug, Serialize)]
@@ -83,6 +80,7 @@ pub(crate) fn table<'a>(
     metric: &Metric<'_>,
     cases: impl Iterator<Item = &'a Case>,
     root: &str,
+    room: Room,
 ) -> Table {
     let cases: Vec<&Case> = cases.collect();
     let (id, title, caption, data) = names(metric);
@@ -96,14 +94,18 @@ pub(crate) fn table<'a>(
         data,
         too_long: None,
     };
-    if cases.len() * ctx.cases.columns.len() > MOST_CELLS {
+    if cases.len() * ctx.cases.columns.len() > room.cells() {
         out.too_long = Some(whole(cases.len() as u64));
         return out;
     }
-    let stripped = matches!(metric, Metric::Time | Metric::Rate);
+    let stripped = !matches!(metric, Metric::Setup);
+    let unit = axis_unit(metric);
     let values = cases.iter().flat_map(|c| c.cells.iter().flatten());
     let scale = stripped
-        .then(|| axis(values.filter_map(|c| summary(metric, c)).flat_map(|s| [s.q1, s.q3])))
+        .then(|| {
+            let all = values.filter_map(|c| summary(metric, c));
+            axis(all.flat_map(|s| [s.q1 / unit, s.q3 / unit]))
+        })
         .flatten();
     out.axis = scale.as_ref().map(|(_, svg)| svg.clone());
     let scale = scale.map(|(s, _)| s);
@@ -118,6 +120,11 @@ pub(crate) fn table<'a>(
         }
     }
     out
+}
+
+/// What one on the axis of the strips is.
+fn axis_unit(metric: &Metric<'_>) -> f64 {
+    if matches!(metric, Metric::Memory(_)) { 1_048_576.0 } else { 1.0 }
 }
 
 fn names(metric: &Metric<'_>) -> (&'static str, String, String, &'static str) {
@@ -204,7 +211,8 @@ fn row(ctx: &Ctx<'_>, metric: &Metric<'_>, case: &Case, root: &str, scale: Optio
             };
             if let Some(s) = summary(metric, cell) {
                 let complete = cell.complete();
-                let (low, middle, high) = (s.q1, s.median, s.q3);
+                let unit = axis_unit(metric);
+                let (low, middle, high) = (s.q1 / unit, s.median / unit, s.q3 / unit);
                 dots.push(Dot { style: i, low, middle, high, complete });
             }
             let mut view = match metric {
@@ -232,13 +240,14 @@ fn row(ctx: &Ctx<'_>, metric: &Metric<'_>, case: &Case, root: &str, scale: Optio
 
 /// The quartiles and the count of a sample, for titles.
 pub(crate) fn spread(s: &Summary, unit: &str) -> String {
+    let short = |v: f64| significant(v, 5);
     format!(
-        "median {} {unit}\nquartiles {} to {} {unit}\nrange {} to {} {unit}\nn = {}",
+        "median {} {unit}\nquartiles {} to {}\nrange {} to {}\nn = {}",
         full(s.median),
-        full(s.q1),
-        full(s.q3),
-        full(s.min),
-        full(s.max),
+        short(s.q1),
+        short(s.q3),
+        short(s.min),
+        short(s.max),
         s.n
     )
 }
@@ -333,7 +342,13 @@ fn memory_cell(ctx: &Ctx<'_>, cell: &Cell, name: &str) -> CellView {
     };
     let as_bytes = |x: f64| bytes(x.round() as u64);
     let sub = if s.n > 1 && s.q1 < s.q3 {
-        format!("{} \u{2013} {}", as_bytes(s.q1), as_bytes(s.q3))
+        let (low, high) = (as_bytes(s.q1), as_bytes(s.q3));
+        // The unit once where both have it.
+        let low = match (low.split_once('\u{a0}'), high.split_once('\u{a0}')) {
+            (Some((number, a)), Some((_, b))) if a == b => number.to_owned(),
+            _ => low,
+        };
+        format!("{low} to {high} \u{b7} n = {}", s.n)
     } else {
         format!("n = {}", s.n)
     };
