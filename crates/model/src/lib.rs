@@ -11,6 +11,7 @@ pub mod machine;
 pub mod plan;
 pub mod record;
 pub mod request;
+pub mod template;
 pub mod units;
 pub mod value;
 

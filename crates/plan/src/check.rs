@@ -333,6 +333,8 @@ fn stage<'t>(
     }
     if broken {
         stage.kind = None;
+    } else {
+        matrix::unused(&stage, world);
     }
     out.stages.push(stage);
 }

@@ -40,6 +40,12 @@ const PARAMS: &[Param] = &[
         doc: "How often a `measured` command is run; each run is an action of its own. Default: 1.",
     },
     Param {
+        name: "threads",
+        ty: ParamType::Int { min: 1, max: 65_536 },
+        required: false,
+        doc: "How many threads the command uses: the value of `{threads}`. Default: 1.",
+    },
+    Param {
         name: "network",
         ty: ParamType::Bool,
         required: false,
@@ -125,16 +131,8 @@ fn program(run: &[String]) -> Option<Problem> {
     let Some(first) = run.first() else {
         return Some(problem("run", "the command line is empty", "name a program first"));
     };
-    let inside = first.starts_with("{inputs.");
     if first.is_empty() {
         return Some(problem("run", "the program's name is empty", "name a program first"));
-    }
-    if !inside && !first.starts_with('/') && first.contains('/') {
-        return Some(problem(
-            "run",
-            "the program is given by a relative path, and no such file is where it runs",
-            "declare it as an input and write `{inputs.NAME}`",
-        ));
     }
     None
 }
@@ -151,7 +149,11 @@ fn draft(cell: &Cell, class: Class, repeats: u32, repeat: u32) -> Draft {
     draft.order = u64::from(repeat);
     draft.timeout = cell.timeout;
     // The identity of a program found on the search path is part of the question.
-    draft.tools = cell.run.first().filter(|p| !p.contains('{')).cloned().into_iter().collect();
+    let outside = |p: &&String| !p.contains('{') && (p.starts_with('/') || !p.contains('/'));
+    draft.tools = cell.run.first().filter(outside).cloned().into_iter().collect();
+    if let Some(threads) = cell.params.get("threads") {
+        draft.args.insert("threads".to_owned(), threads.clone());
+    }
     for name in &cell.inputs {
         draft.inputs.insert(name.clone(), DraftInput::Declared(name.clone()));
     }

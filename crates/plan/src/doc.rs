@@ -77,6 +77,16 @@ impl<'t> Node<'t> {
         matches!(self.val, Val::Bad(true, _))
     }
 
+    /// Whether a string at any depth has this part.
+    pub(crate) fn mentions(&self, part: &str) -> bool {
+        match &self.val {
+            Val::Str(s) => s.contains(part),
+            Val::List(items) => items.iter().any(|n| n.mentions(part)),
+            Val::Table(t) => t.entries.iter().any(|e| e.node.mentions(part)),
+            _ => false,
+        }
+    }
+
     /// Whether a string at any depth has a brace, so that placeholders must be looked for.
     pub(crate) fn has_braces(&self) -> bool {
         match &self.val {

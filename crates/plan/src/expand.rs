@@ -134,7 +134,7 @@ fn common(stage: &Stage<'_>, world: &mut World<'_>) -> Common {
     };
     for (spec, node) in &stage.params {
         if spec.name == "run" {
-            bare_words(node, stage, world);
+            program(node, stage, world);
         }
         out.origins.insert(spec.name.to_owned(), world.sources.origin(node.span));
         if !node.has_braces() {
@@ -151,24 +151,26 @@ fn common(stage: &Stage<'_>, world: &mut World<'_>) -> Common {
     out
 }
 
-/// Warns of words of `run` that are the path of an input: where the command runs, it is not there.
-fn bare_words(run: &Node<'_>, stage: &Stage<'_>, world: &mut World<'_>) {
+/// Checks a program that is given by a relative path: where the command runs there is nothing but
+/// its inputs, each of them under its own path too.
+fn program(run: &Node<'_>, stage: &Stage<'_>, world: &mut World<'_>) {
     let Val::List(words) = &run.val else { return };
-    for node in words {
-        let Val::Str(word) = &node.val else { continue };
-        if !word.contains(['.', '/']) || word.contains('{') {
-            continue;
-        }
-        let same = |n: &Node<'_>| matches!(&n.val, Val::Str(path) if path == word);
-        if let Some(input) = stage.inputs.iter().find(|i| i.items.iter().any(same)) {
-            let text = format!("{} is not there where the command runs", quote(word));
-            let help = format!("write `{{inputs.{}}}`", input.name);
-            world.push(
-                Diag::warning("SP0409", node.span, text)
-                    .also(input.span, "declared as an input here")
-                    .help(help),
-            );
-        }
+    let Some(Node { val: Val::Str(word), span }) = words.first() else { return };
+    if word.starts_with('/') || !word.contains('/') || word.contains(['{', '}']) {
+        return;
+    }
+    let path = paths::normal(word).unwrap_or_default();
+    let brings = |n: &Node<'_>| match &n.val {
+        Val::Str(s) if s.contains(['{', '*', '?', '[']) => true,
+        Val::Str(s) => paths::normal(s).is_ok_and(|input| {
+            path.strip_prefix(&*input).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        }),
+        _ => true,
+    };
+    if !stage.inputs.iter().any(|i| i.items.iter().any(brings)) {
+        let text = format!("the program {} is not there where the command runs", quote(word));
+        let help = format!("declare it: `inputs.program = {path:?}`");
+        world.push(Diag::error("SP0409", *span, text).help(help));
     }
 }
 

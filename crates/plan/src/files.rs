@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Largest text that is read, in bytes.
-pub(crate) const MAX_TEXT: u64 = 64 << 20;
+pub(crate) const MAX_TEXT: u64 = 32 << 20;
 /// Most files that one glob may look at.
 pub(crate) const MAX_LISTED: usize = 1_000_000;
 
@@ -19,13 +19,13 @@ pub enum FileKind {
 
 /// Files of a project. Paths are relative to its root, with `/`; the root itself is the empty path.
 pub trait Files {
-    /// The bytes of a file of at most 64 MiB. The error is a sentence fragment.
+    /// The bytes of a file of at most 32 MiB. The error is a sentence fragment.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
     /// What is there, links followed.
     fn kind(&self, path: &str) -> Option<FileKind>;
-    /// Files below a folder, as paths relative to the root, sorted, folders and links to folders
-    /// not entered at `depth` levels (1: only the folder's own files). Names that begin with a dot
-    /// are left out with all that is below them.
+    /// Files below a folder, as sorted paths relative to the root: `depth` levels of folders, 1 for
+    /// the folder's own files. Links are listed, not followed. Names that begin with a dot are left
+    /// out with all that is below them. The error is a sentence fragment.
     fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String>;
     /// Names of the files and folders in a folder, in any order; none where it can't be read.
     fn names(&self, folder: &str) -> Vec<String>;

@@ -24,6 +24,7 @@ mod resolve;
 mod schema;
 mod source;
 mod suggest;
+mod take;
 mod template;
 mod world;
 

@@ -1,5 +1,6 @@
 //! `matrix.X = [..]`, `matrix.exclude` and `matrix.include`: the cells of a stage.
 
+use crate::check::Stage;
 use crate::diag::Diag;
 use crate::doc::{Entry, Node, Table, Val};
 use crate::source::Span;
@@ -20,6 +21,7 @@ const RESERVED: [&str; 5] = ["exclude", "include", "out", "threads", "inputs"];
 #[derive(Clone, Debug)]
 pub(crate) struct Dimension<'t> {
     pub(crate) name: &'t str,
+    pub(crate) key_span: Span,
     /// Values of the product, then those that only `include` brings in.
     pub(crate) values: Vec<Value>,
     /// Where each value is written.
@@ -152,6 +154,7 @@ fn dimension<'t>(entry: &'t Entry<'t>, world: &mut World<'_>) -> Option<Dimensio
     }
     let mut d = Dimension {
         name,
+        key_span: entry.key_span,
         values: Vec::with_capacity(items.len()),
         spans: Vec::with_capacity(items.len()),
         index: HashMap::new(),
@@ -331,4 +334,28 @@ fn add_includes(e: &Entry<'_>, matrix: &mut Matrix<'_>, world: &mut World<'_>) -
         good &= whole;
     }
     good
+}
+
+/// Warns of dimensions that nothing in the stage depends on: all their cells ask the same question.
+/// Only for kinds that run a command line; another may use the bindings as it likes.
+pub(crate) fn unused(stage: &Stage<'_>, world: &mut World<'_>) {
+    if !stage.params.iter().any(|(p, _)| p.name == "run") {
+        return;
+    }
+    let params = stage.params.iter().map(|(_, node)| *node);
+    let inputs = stage.inputs.iter().flat_map(|i| i.items.iter());
+    let env = stage.env.iter().map(|e| &e.node);
+    let own = [stage.seed, stage.timeout, stage.memory].into_iter().flatten();
+    let nodes: Vec<&Node<'_>> = params.chain(inputs).chain(env).chain(own).collect();
+    for d in &stage.matrix.dimensions {
+        let sets =
+            |name: &str| stage.kind.is_some_and(|k| k.params().iter().any(|p| p.name == name));
+        let placeholder = format!("{{{}}}", d.name);
+        if d.name == "seed" || sets(d.name) || nodes.iter().any(|n| n.mentions(&placeholder)) {
+            continue;
+        }
+        let text = format!("the matrix dimension {} changes nothing", quote(d.name));
+        let help = format!("write `{placeholder}` where its value belongs, or take it out");
+        world.push(Diag::warning("SP0211", d.key_span, text).help(help));
+    }
 }

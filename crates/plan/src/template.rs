@@ -1,57 +1,9 @@
 //! Placeholders: `{name}` in a string stands for a matrix binding; `{{` and `}}` are braces.
 
 use sim_model::Value;
+use sim_model::template::{Malformed, Piece, scan};
 use std::borrow::Cow;
 use std::ops::Range;
-
-/// A part of a string.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
-    /// Text as it is.
-    Text(&'a str),
-    /// A brace that was written twice.
-    Brace(char),
-    /// A placeholder with the range of its braces and all.
-    Name(&'a str, Range<usize>),
-}
-
-/// A brace without its partner.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed {
-    pub(crate) range: Range<usize>,
-    pub(crate) why: &'static str,
-}
-
-/// Splits a string into its pieces.
-pub(crate) fn scan<'a>(text: &'a str, mut each: impl FnMut(Piece<'a>)) -> Result<(), Malformed> {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let next = text[at..].find(['{', '}']).map_or(bytes.len(), |n| at + n);
-        if next > at {
-            each(Piece::Text(&text[at..next]));
-        }
-        at = next;
-        let Some(brace) = bytes.get(at) else { break };
-        if bytes.get(at + 1) == Some(brace) {
-            each(Piece::Brace(char::from(*brace)));
-            at += 2;
-            continue;
-        }
-        if *brace == b'}' {
-            return Err(Malformed { range: at..at + 1, why: "closes nothing" });
-        }
-        match text[at + 1..].find(['{', '}']) {
-            Some(n) if bytes[at + 1 + n] == b'}' => {
-                let end = at + n + 2;
-                each(Piece::Name(&text[at + 1..end - 1], at..end));
-                at = end;
-            }
-            _ => return Err(Malformed { range: at..at + 1, why: "is never closed" }),
-        }
-    }
-    Ok(())
-}
 
 /// A matrix value as it appears inside a text.
 pub(crate) fn text_of(value: &Value) -> Cow<'_, str> {

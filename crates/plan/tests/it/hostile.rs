@@ -109,8 +109,9 @@ fn edges_without_end_are_refused() {
     let cells: Vec<_> = (0..6000).map(|i| i.to_string()).collect();
     let cells = cells.join(",");
     let text = format!(
-        "{A}matrix.a = [{cells}]\n[[stage]]\nname = \"b\"\nkind = \"command\"\nrun = [\"true\"]\n\
-         matrix.b = [{cells}]\ninputs.x = \"a[*]\"\n"
+        "[[stage]]\nname = \"a\"\nkind = \"command\"\nrun = [\"true\", \"{{a}}\"]\n\
+         matrix.a = [{cells}]\n[[stage]]\nname = \"b\"\nkind = \"command\"\n\
+         run = [\"true\", \"{{b}}\"]\nmatrix.b = [{cells}]\ninputs.x = \"a[*]\"\n"
     );
     assert_eq!(first(with_head(&text)), "SP0314");
 }

@@ -167,6 +167,7 @@ pub(crate) fn files() -> MemFiles {
         .with("analyse.py", "print(1)\n")
         .with("data/a.csv", "1\n")
         .with("data/deep/b.csv", "2\n")
+        .with("tools/go.sh", "true\n")
         .with("suites/rigid.toml", "pile\nstack\n")
         .with("suites/bad.toml", "pile\nbad one\nbad two\n")
         .with("suites/twice.toml", "pile\npile\n")
