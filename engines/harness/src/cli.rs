@@ -5,6 +5,7 @@ use crate::files::write_atomically;
 use crate::run::run_job;
 use sim_engine_protocol::Job;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -36,8 +37,7 @@ pub fn main_with(engine: &dyn Engine) -> ExitCode {
 
 fn describe(engine: &dyn Engine) -> Result<(), String> {
     let text = serde_json::to_string_pretty(&engine.describe()).map_err(|e| e.to_string())?;
-    println!("{text}");
-    Ok(())
+    writeln!(std::io::stdout(), "{text}").map_err(|e| format!("standard output: {e}"))
 }
 
 fn run(engine: &dyn Engine, job_file: &Path, out: &Path) -> Result<(), String> {
