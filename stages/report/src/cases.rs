@@ -131,6 +131,8 @@ pub(crate) struct Cases {
     pub(crate) cases: Vec<Case>,
     /// Scenario names in order, with titles.
     pub(crate) scenarios: BTreeMap<String, String>,
+    /// Index of the case of each trial.
+    pub(crate) case_of: Vec<usize>,
 }
 
 impl Cases {
@@ -160,9 +162,15 @@ impl Cases {
             }
             scenarios.entry(t.scenario.clone()).or_insert_with(|| scenario_title(t));
         }
+        let mut case_of = vec![0; input.trials.len()];
         let cases = cases
             .into_iter()
-            .map(|(key, mut cells)| {
+            .enumerate()
+            .map(|(number, (key, mut cells))| {
+                for cell in cells.iter().flatten() {
+                    let all = cell.timed.iter().chain(cell.replays.values().flatten());
+                    all.for_each(|i| case_of[*i] = number);
+                }
                 cells.iter_mut().flatten().for_each(|c| fill(c, input));
                 let fastest = fastest(&columns, &cells);
                 Case {
@@ -178,7 +186,7 @@ impl Cases {
                 }
             })
             .collect();
-        Self { columns, cases, scenarios }
+        Self { columns, cases, scenarios, case_of }
     }
 
     /// The cases of one scenario.

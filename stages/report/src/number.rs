@@ -64,7 +64,7 @@ pub(crate) fn full(value: f64) -> String {
 /// A duration in the unit that suits it.
 pub(crate) fn seconds(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
-        v if v == 0.0 => (0.0, "s"),
+        0.0 => (0.0, "s"),
         v if v < 1e-3 => (value * 1e6, "\u{b5}s"),
         v if v < 1.0 => (value * 1e3, "ms"),
         _ => (value, "s"),

@@ -43,6 +43,15 @@ impl Site {
         env.set_auto_escape_callback(|name| {
             if name.ends_with(".html") { AutoEscape::Html } else { AutoEscape::None }
         });
+        env.set_formatter(|out, state, value| {
+            // As the default, but a slash stays a slash: it is inert, and every link has some.
+            match value.as_str() {
+                Some(text) if *state.auto_escape() == AutoEscape::Html && !value.is_safe() => {
+                    Ok(out.write_str(&crate::svg::escape(text))?)
+                }
+                _ => minijinja::escape_formatter(out, state, value),
+            }
+        });
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         env.set_syntax(syntax.map_err(|e| problem("syntax", &e))?);
         let mut assets = Vec::new();

@@ -7,7 +7,7 @@ mod strip;
 
 pub(crate) use curves::{Panel, Point, Series, panel};
 pub(crate) use scale::Scale;
-pub(crate) use strip::{Dot, axis, samples, strip};
+pub(crate) use strip::{Dot, Sample, SampleLine, axis, samples, strip};
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,5 @@
 //! Logarithmic scales with ticks that people would choose.
 
-use crate::number::significant;
-
 /// Maps values to coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -86,10 +84,8 @@ fn label(value: f64) -> String {
         v if v >= 1e3 => (v / 1e3, "k"),
         v => (v, ""),
     };
-    match scaled {
-        s if s < 1.0 && s.to_string().len() > 4 => significant(s, 2),
-        s => format!("{s}{unit}"),
-    }
+    // Ticks are short decimals, and the shortest text of a double is what was meant.
+    format!("{scaled}{unit}")
 }
 
 #[cfg(test)]

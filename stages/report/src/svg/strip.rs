@@ -55,15 +55,32 @@ pub(crate) fn strip(scale: &Scale, dots: &[Dot]) -> String {
     out
 }
 
-/// Every single sample of some columns, one line a column: `(style, name, samples)` with each
-/// sample's value, link and title.
-pub(crate) fn samples(
-    title: &str,
-    lines: &[(usize, String, Vec<(f64, String, String)>)],
-) -> Option<String> {
+/// The samples of one column.
+#[derive(Clone, Debug)]
+pub(crate) struct SampleLine {
+    pub(crate) style: usize,
+    pub(crate) name: String,
+    pub(crate) samples: Vec<Sample>,
+}
+
+/// One sample.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub(crate) value: f64,
+    pub(crate) href: String,
+    pub(crate) title: String,
+}
+
+/// Every single sample of some columns, one line a column.
+pub(crate) fn samples(title: &str, lines: &[SampleLine]) -> Option<String> {
     const ROW: f64 = 26.0;
     let height = 26.0 + ROW * lines.len() as f64;
-    let scale = Scale::log(lines.iter().flat_map(|l| l.2.iter().map(|s| s.0)), 110.0, 510.0, 1.3)?;
+    let scale = Scale::log(
+        lines.iter().flat_map(|l| l.samples.iter().map(|s| s.value)),
+        110.0,
+        510.0,
+        1.3,
+    )?;
     let mut out = format!(
         "<svg class=\"chart wide\" viewBox=\"0 0 520 {}\" role=\"group\" aria-label=\"{}\">",
         at(height),
@@ -80,7 +97,7 @@ pub(crate) fn samples(
             at(bottom + 14.0)
         );
     }
-    for (i, (style, name, values)) in lines.iter().enumerate() {
+    for (i, SampleLine { style, name, samples }) in lines.iter().enumerate() {
         let y = 4.0 + ROW * (i as f64 + 0.5);
         let name = escape(&shortened(name));
         let _ = write!(
@@ -89,7 +106,7 @@ pub(crate) fn samples(
             style % STYLES,
             at(y + 4.0)
         );
-        for (value, href, title) in values {
+        for Sample { value, href, title } in samples {
             let _ = write!(
                 out,
                 "<a class=\"sample\" href=\"{}\"><title>{}</title>{}</a>",

@@ -6,7 +6,6 @@ use super::{Ctx, Link, Room, words};
 use crate::load::Page;
 use crate::number::{bytes, date, full, seconds, significant, whole};
 use crate::text;
-use crate::trial::Trial;
 use serde::Serialize;
 use sim_engine_protocol::JobResult;
 use sim_model::{Class, Digest, Record};
@@ -102,7 +101,7 @@ pub(crate) fn page(
         promise: record.map_or("", |r| promise(r.class)).to_owned(),
         facts: record.map_or_else(Vec::new, facts),
         commands: commands(&label, record),
-        case: trial.and_then(|t| case_link(ctx, t)),
+        case: page.trial.and_then(|t| case_link(ctx, t)),
         sample: result.map_or_else(Vec::new, sample),
         gates: result
             .map_or_else(Vec::new, |r| r.gates.iter().take(room.rows()).map(gate_line).collect()),
@@ -228,14 +227,8 @@ fn commands(label: &str, record: Option<&Record>) -> Vec<[String; 2]> {
     out
 }
 
-fn case_link(ctx: &Ctx<'_>, t: &Trial) -> Option<Link> {
-    let case = ctx.cases.cases.iter().find(|c| {
-        c.scenario == t.scenario
-            && c.size == t.size
-            && c.worlds == t.worlds
-            && c.steps == t.steps
-            && c.timestep.to_bits() == t.timestep.to_bits()
-    })?;
+fn case_link(ctx: &Ctx<'_>, trial: usize) -> Option<Link> {
+    let case = ctx.cases.cases.get(*ctx.cases.case_of.get(trial)?)?;
     let scene = text::line(&ctx.cases.scenarios[&case.scenario]);
     Some(Link {
         text: format!("{scene}: {}", words::case(case)),

@@ -62,7 +62,7 @@ pub(crate) fn page(ctx: &Ctx<'_>, case: &Case) -> CasePage {
     for (i, cell) in case.cells.iter().enumerate() {
         let Some(cell) = cell else { continue };
         let column = &ctx.cases.columns[i];
-        let samples: Vec<(f64, String, String)> = cell
+        let samples: Vec<svg::Sample> = cell
             .timed
             .iter()
             .map(|t| &ctx.input.trials[*t])
@@ -74,12 +74,16 @@ pub(crate) fn page(ctx: &Ctx<'_>, case: &Case) -> CasePage {
                     t.repeat,
                     full(ms)
                 );
-                Some((ms, format!("../provenance/{}.html", t.page), title))
+                Some(svg::Sample {
+                    value: ms,
+                    href: format!("../provenance/{}.html", t.page),
+                    title,
+                })
             })
             .take(MOST_TRIALS)
             .collect();
         if !samples.is_empty() {
-            lines.push((i, text::line(&column.name), samples));
+            lines.push(svg::SampleLine { style: i, name: text::line(&column.name), samples });
         }
         let all: Vec<usize> =
             cell.timed.iter().chain(cell.replays.values().flatten()).copied().collect();

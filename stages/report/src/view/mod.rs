@@ -217,8 +217,12 @@ pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
     let users = action::users(&ctx);
     for page in &input.pages {
         let path = format!("provenance/{}.html", page.stem);
-        frame("../", "actions.html", text::line(&page.label))
-            .fit(site, &path, "provenance.html", |room| action::page(&ctx, page, &users, room))?;
+        frame("../", "actions.html", text::line(&page.label)).fit(
+            site,
+            &path,
+            "provenance.html",
+            |room| action::page(&ctx, page, &users, room),
+        )?;
     }
     Ok(())
 }

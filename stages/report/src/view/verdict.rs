@@ -37,7 +37,7 @@ impl Ratio {
     }
 
     fn text(self) -> String {
-        let two = |v: f64| significant(v, if v < 10.0 && v >= 1.0 { 3 } else { 2 });
+        let two = |v: f64| significant(v, if (1.0..10.0).contains(&v) { 3 } else { 2 });
         let (l, m, h) = (two(self.low), two(self.middle), two(self.high));
         if l == h { m } else { format!("{m} [{l}, {h}]") }
     }
