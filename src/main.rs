@@ -1,1 +1,16 @@
-fn main() {}
+//! sim-pipe: one TOML file to physics-simulation evidence that anyone can check.
+
+mod catalog_source;
+mod cli;
+mod commands;
+mod env;
+mod error;
+mod kinds;
+mod progress;
+mod project;
+mod site;
+mod text;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,6 +1,6 @@
 //! Garbage collection: keeps what roots reach, and every observation.
 
-use crate::tree::{Node, remove_all};
+use crate::tree::remove_all;
 use crate::{Result, Store, StoreError};
 use fs_err as fs;
 use sim_model::{Class, Digest, Record};
@@ -136,30 +136,4 @@ pub fn size_of(path: &Path) -> Result<u64> {
         bytes += size_of(&entry?.path())?;
     }
     Ok(bytes)
-}
-
-/// The paths in which two trees differ: added (`+`), removed (`-`) or changed (`~`), sorted.
-pub fn diff(a: &Node, b: &Node) -> Vec<(char, Vec<u8>)> {
-    let flat = |node: &Node| {
-        let mut out = BTreeMap::new();
-        node.visit(&mut Vec::new(), &mut |path, node| {
-            let content = match node {
-                Node::Dir(_) => Node::Dir(BTreeMap::new()),
-                other => other.clone(),
-            };
-            out.insert(path.to_vec(), content);
-        });
-        out
-    };
-    let (a, b) = (flat(a), flat(b));
-    let mut out = Vec::new();
-    for path in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
-        match (a.get(path), b.get(path)) {
-            (Some(_), None) => out.push(('-', path.clone())),
-            (None, Some(_)) => out.push(('+', path.clone())),
-            (Some(x), Some(y)) if x != y => out.push(('~', path.clone())),
-            _ => {}
-        }
-    }
-    out
 }

@@ -10,7 +10,7 @@ use fs_err as fs;
 use rayon::prelude::*;
 use sim_model::digest::Canonical;
 use sim_model::{Digest, TreeRef};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -248,6 +248,32 @@ pub(crate) fn hash_file(path: &Path, expected_len: u64) -> Result<(Digest, u64)>
         return Err(StoreError::ChangedWhileRead { path: path.to_path_buf() });
     }
     Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), after.len()))
+}
+
+/// The paths in which two trees differ: added (`+`), removed (`-`) or changed (`~`), sorted.
+pub fn diff(a: &Node, b: &Node) -> Vec<(char, Vec<u8>)> {
+    let flat = |node: &Node| {
+        let mut out = BTreeMap::new();
+        node.visit(&mut Vec::new(), &mut |path, node| {
+            let content = match node {
+                Node::Dir(_) => Node::Dir(BTreeMap::new()),
+                other => other.clone(),
+            };
+            out.insert(path.to_vec(), content);
+        });
+        out
+    };
+    let (a, b) = (flat(a), flat(b));
+    let mut out = Vec::new();
+    for path in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
+        match (a.get(path), b.get(path)) {
+            (Some(_), None) => out.push(('-', path.clone())),
+            (None, Some(_)) => out.push(('+', path.clone())),
+            (Some(x), Some(y)) if x != y => out.push(('~', path.clone())),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// Removes a file or folder, read-only folders included.

@@ -235,20 +235,16 @@ fn file_name(label: &str, used: &mut BTreeSet<String>) -> String {
 /// The command line of a `command`, with placeholders filled in; paths are relative to the folder.
 pub(crate) fn expand_argv(action: &PlannedAction) -> Vec<String> {
     let threads = action.args.get("threads").and_then(sim_model::Value::as_int).unwrap_or(1);
-    action
-        .argv
-        .iter()
-        .map(|word| {
-            let mut out = word
-                .replace("{out}", "out")
-                .replace("{threads}", &threads.to_string())
-                .replace("{seed}", &action.seed.to_string());
-            for name in action.inputs.keys() {
-                out = out.replace(&format!("{{inputs.{name}}}"), &format!("in/{name}"));
-            }
-            out.replace("{{", "{").replace("}}", "}")
-        })
-        .collect()
+    let lookup = |name: &str| match name {
+        "out" => Some("out".to_owned()),
+        "threads" => Some(threads.to_string()),
+        "seed" => Some(action.seed.to_string()),
+        _ => {
+            let input = name.strip_prefix("inputs.")?;
+            action.inputs.contains_key(input).then(|| format!("in/{input}"))
+        }
+    };
+    action.argv.iter().map(|word| sim_model::template::fill_in(word, lookup)).collect()
 }
 
 /// Variables that a network action needs to reach registries through this host's settings. They do

@@ -92,6 +92,29 @@ fn pypi(work: &Path, package: &str, version: &str, file: &str) -> Result<PathBuf
     only_file(work, Some(file))
 }
 
+/// Fetches the file of another version that is named as `like` is, and gives its name and SHA-256.
+pub fn resolve_pypi(
+    package: &str,
+    version: &str,
+    like: &str,
+) -> Result<(String, String), StageError> {
+    let parts: Vec<&str> = like.splitn(3, '-').collect();
+    let [name, _, rest] = parts.as_slice() else {
+        return Err(StageError::Failed(format!("`{like}` is not named as a wheel is")));
+    };
+    let file = format!("{name}-{version}-{rest}");
+    let work = std::env::temp_dir().join(format!("sim-pipe-pin-{}", std::process::id()));
+    fs::create_dir_all(&work).at(&work)?;
+    let result = pypi(&work, package, version, &file).or_else(|_| only_file(&work, None)).and_then(|path| {
+        let bytes = fs::read(&path).at(&path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let digest: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        Ok((name, digest))
+    });
+    let _ = fs::remove_dir_all(&work);
+    result
+}
+
 fn npm(work: &Path, package: &str, version: &str) -> Result<PathBuf, StageError> {
     let args = [
         "pack".to_owned(),

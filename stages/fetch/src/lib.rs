@@ -15,6 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use crates::draft as crates_draft;
+pub use file::resolve_pypi;
 
 /// The kind.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,147 @@
+//! The command line. Doc comments here are the help texts.
+
+use crate::commands;
+use crate::error::{CliError, exit};
+use crate::{env, text};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// One TOML file to physics-simulation evidence that anyone can check
+#[derive(Debug, Parser)]
+#[command(name = "sim-pipe", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Global {
+    /// The store; default: SIM_PIPE_STORE, else .sim-pipe in the project's root
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    /// Write JSON, one object a line, to standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say less: only failures and the summary
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Plain lines instead of a progress bar
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+}
+
+/// When to use colours
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a pipeline: only what is not recorded yet
+    Run(commands::run::RunArgs),
+    /// Show what a run would do, without doing it
+    Plan(commands::plan::PlanArgs),
+    /// Say why an action would run, or what its key is made of
+    Explain(commands::explain::ExplainArgs),
+    /// Print the log of an action
+    Log(commands::log::LogArgs),
+    /// Ask SQL over everything ever run
+    Query(commands::query::QueryArgs),
+    /// Lay out the site of a pipeline that has run; with --serve, show it
+    Report(commands::report::ReportArgs),
+    /// Check that every result of a pipeline still holds
+    Audit(commands::audit::AuditArgs),
+    /// Compare two actions, or two observations of one
+    Diff(commands::diff::DiffArgs),
+    /// Pin an engine to another version
+    Pin(commands::pin::PinArgs),
+    /// Look after the store
+    #[command(subcommand)]
+    Store(commands::store::StoreCommand),
+    /// Say what this machine can do, and whether it is fit to measure
+    Doctor,
+    /// Print a JSON schema
+    Schema(commands::schema::SchemaArgs),
+    /// Start a project of your own
+    New(commands::new::NewArgs),
+    /// Explain a diagnostic code, or a command
+    Help(commands::help::HelpArgs),
+    /// Print a completion script for a shell
+    Completions(commands::help::CompletionsArgs),
+    /// Write manual pages
+    Man(commands::help::ManArgs),
+    /// Run a stage kind in the working folder (used by sim-pipe itself)
+    #[command(hide = true)]
+    Stage(commands::stage::StageArgs),
+}
+
+/// Parses, runs, and turns the outcome into an exit code.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { exit::USAGE } else { exit::OK });
+        }
+    };
+    match dispatch(&cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(e) => {
+            show(&e, &cli.global);
+            ExitCode::from(e.code)
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<u8, CliError> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Run(args) => commands::run::run(global, args),
+        Command::Plan(args) => commands::plan::run(global, args),
+        Command::Explain(args) => commands::explain::run(global, args),
+        Command::Log(args) => commands::log::run(global, args),
+        Command::Query(args) => commands::query::run(global, args),
+        Command::Report(args) => commands::report::run(global, args),
+        Command::Audit(args) => commands::audit::run(global, args),
+        Command::Diff(args) => commands::diff::run(global, args),
+        Command::Pin(args) => commands::pin::run(global, args),
+        Command::Store(command) => commands::store::run(global, command),
+        Command::Doctor => commands::doctor::run(global),
+        Command::Schema(args) => commands::schema::run(args),
+        Command::New(args) => commands::new::run(args),
+        Command::Help(args) => commands::help::run(args),
+        Command::Completions(args) => commands::help::completions(args),
+        Command::Man(args) => commands::help::man(args),
+        Command::Stage(args) => commands::stage::run(args),
+    }
+}
+
+fn show(e: &CliError, global: &Global) {
+    if global.json {
+        let line = serde_json::json!({
+            "v": 1, "error": { "message": e.message, "hints": e.hints, "exit_code": e.code }
+        });
+        text::out(&line.to_string());
+        return;
+    }
+    let (red, cyan, off) =
+        if env::colour(global.color) { ("\x1b[1;31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "") };
+    text::say(&format!("{red}error{off}: {}", e.message));
+    for hint in &e.hints {
+        text::say(&format!("{cyan}hint{off}: {hint}"));
+    }
+}

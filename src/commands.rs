@@ -1,0 +1,17 @@
+//! One module a command: its arguments and what it does.
+
+pub(crate) mod audit;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod help;
+pub(crate) mod log;
+pub(crate) mod new;
+pub(crate) mod pin;
+pub(crate) mod plan;
+pub(crate) mod query;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod stage;
+pub(crate) mod store;

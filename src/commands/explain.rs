@@ -1,0 +1,306 @@
+//! `sim-pipe explain`: why an action would run, or what its key is made of.
+
+use crate::cli::Global;
+use crate::commands::run::key_value;
+use crate::error::{CliError, CliResult, exit};
+use crate::project::Project;
+use crate::text;
+use clap::Args;
+use sim_exec::{Resolved, Resolver, State, preview};
+use sim_model::plan::PlannedInput;
+use sim_model::{Component, PlannedAction, Record};
+use sim_store::Store;
+use sim_store::tree::{LinkRule, Node, scan};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The pipeline file
+    pipeline: PathBuf,
+    /// An action's label; without one, everything that would run
+    label: Option<String>,
+    /// Print every component of the key
+    #[arg(short, long)]
+    all: bool,
+    /// Set a value of the pipeline
+    #[arg(long = "set", value_parser = key_value, value_name = "KEY=VALUE")]
+    set: Vec<(String, String)>,
+}
+
+/// One difference between the last run's key and the one now.
+struct Difference {
+    path: String,
+    before: Option<String>,
+    now: Option<String>,
+    origin: Option<String>,
+}
+
+pub(crate) fn run(global: &Global, args: &ExplainArgs) -> CliResult {
+    let project = Project::load(global, &args.pipeline, &args.set)?;
+    let store = project.store(global)?;
+    let options = project.options()?;
+    let resolver = Resolver::new(
+        &store,
+        &project.plan,
+        &project.root,
+        project.machine.clone(),
+        options.path_var.clone(),
+    );
+    let preview = preview(&resolver, &options)?;
+    let explainer = Explainer { global, project: &project, store: &store, resolver: &resolver };
+    let wanted = match &args.label {
+        Some(label) => project.select(label)?,
+        None => (0..preview.states.len())
+            .filter(|i| matches!(preview.states[*i], State::WouldRun(_) | State::Impossible(_)))
+            .collect(),
+    };
+    if wanted.is_empty() {
+        text::say(&format!("{}: nothing would run", project.plan.name));
+        return Ok(exit::OK);
+    }
+    for index in wanted {
+        explainer.one(index, &preview.states, args.all)?;
+    }
+    Ok(exit::OK)
+}
+
+struct Explainer<'a> {
+    global: &'a Global,
+    project: &'a Project,
+    store: &'a Store,
+    resolver: &'a Resolver<'a>,
+}
+
+impl Explainer<'_> {
+    fn one(&self, index: usize, states: &[State], all: bool) -> Result<(), CliError> {
+        let action = &self.project.plan.actions[index];
+        match &states[index] {
+            State::Reused(stored) => {
+                self.head(action, "reused", &format!("key {}", stored.record.key));
+                let r = &stored.record;
+                self.note(&format!(
+                    "recorded {} as {} on {}",
+                    text::moment(r.started_unix_ms),
+                    r.status.name(),
+                    r.machine.cpu_model
+                ));
+                if all {
+                    self.components(action, &r.components);
+                }
+            }
+            State::WouldRun(resolved) => {
+                self.head(action, "would run", &format!("key {}", resolved.key));
+                let now = self.resolver.explain(action, resolved);
+                match self.last(action)? {
+                    None => self.note("it never ran: no record with this label"),
+                    Some(record) if record.key == resolved.key => self.note(&format!(
+                        "its record says {}, which a run tries again: {}",
+                        record.status.name(),
+                        record.reason
+                    )),
+                    Some(record) => self.differences(action, resolved, &record, &now)?,
+                }
+                if all {
+                    self.components(action, &now);
+                }
+            }
+            State::Waits(first) => {
+                let cause = &self.project.plan.actions[*first].label;
+                self.head(action, "depends", "key not known yet");
+                self.note(&format!(
+                    "{cause} runs first; if it gives the same bytes as before, this one is reused"
+                ));
+                self.one(*first, states, false)?;
+            }
+            State::Blocked(by) => {
+                let cause = &self.project.plan.actions[*by].label;
+                self.head(action, "would be skipped", &format!("it needs {cause}"));
+            }
+            State::Impossible(why) => self.head(action, "cannot run", why),
+        }
+        Ok(())
+    }
+
+    /// The record of the last run with this label.
+    fn last(&self, action: &PlannedAction) -> Result<Option<Record>, CliError> {
+        for name in [self.project.plan.name.clone(), format!("{}.part", self.project.plan.name)] {
+            let Some(root) = self.store.root_named(&name)? else { continue };
+            if let Some(e) = root.entries.iter().find(|e| e.label == action.label) {
+                return Ok(self.store.record_generation(&e.key, e.generation)?);
+            }
+        }
+        Ok(None)
+    }
+
+    fn differences(
+        &self,
+        action: &PlannedAction,
+        resolved: &Resolved,
+        record: &Record,
+        now: &[Component],
+    ) -> Result<(), CliError> {
+        let list = compare(&record.components, now, action);
+        for (i, d) in list.iter().enumerate() {
+            let none = || "(none)".to_owned();
+            let (before, after) =
+                (d.before.clone().unwrap_or_else(none), d.now.clone().unwrap_or_else(none));
+            if self.global.json {
+                let line = serde_json::json!({
+                    "v": 1, "label": action.label, "component": d.path, "before": d.before,
+                    "now": d.now, "origin": d.origin, "first": i == 0,
+                });
+                text::out(&line.to_string());
+                continue;
+            }
+            if i == 0 {
+                text::out(&format!("  first difference: {}", d.path));
+            } else if i < 12 {
+                text::out(&format!("  also: {}", d.path));
+            } else {
+                text::out(&format!("  and {} more", list.len() - i));
+                break;
+            }
+            text::out(&format!("    before: {before}"));
+            let origin = d.origin.as_ref().map_or(String::new(), |o| format!("   [{o}]"));
+            text::out(&format!("       now: {after}{origin}"));
+            for line in self.details(&d.path, action, resolved, record)? {
+                text::out(&format!("            {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What lies behind a digest that differs.
+    fn details(
+        &self,
+        path: &str,
+        action: &PlannedAction,
+        resolved: &Resolved,
+        record: &Record,
+    ) -> Result<Vec<String>, CliError> {
+        if path.starts_with("machine.") {
+            let (before, now) = (record.machine.parts(), self.project.machine.parts());
+            return Ok(before
+                .iter()
+                .filter(|(k, v)| now.get(*k) != Some(v))
+                .map(|(k, v)| {
+                    format!("{k}: {v} → {}", now.get(k).map_or("(none)", String::as_str))
+                })
+                .collect());
+        }
+        if path == "kind.fingerprint" {
+            return Ok(vec![format!("the source of stage kind `{}` changed", action.kind)]);
+        }
+        let Some(name) = path.strip_prefix("inputs.") else { return Ok(Vec::new()) };
+        let find = |inputs: &[sim_model::record::RecordInput]| {
+            inputs.iter().find(|i| i.name == name).cloned()
+        };
+        let (Some(before), Some(now)) = (find(&record.inputs), find(&resolved.record_inputs)) else {
+            return Ok(Vec::new());
+        };
+        let mut lines = Vec::new();
+        match (&now.source, now.key) {
+            (Some(source), _) => lines.push(format!("from {source}")),
+            (None, Some(key)) => {
+                let label = self.store.record(&key)?.map(|s| s.record.label);
+                lines.push(format!("from {}", label.unwrap_or_else(|| key.short())));
+            }
+            (None, None) => {}
+        }
+        let before = before.tree.filter(|d| self.store.has_tree(d));
+        let before = before.map(|d| scan(&self.store.tree_path(&d), LinkRule::Keep)).transpose()?;
+        let after = self.current(action, name, &now)?;
+        if let (Some(a), Some(b)) = (before, after) {
+            let changes = sim_store::tree::diff(&a, &b);
+            for (mark, file) in changes.iter().take(8) {
+                let file = String::from_utf8_lossy(file);
+                let file = if file.is_empty() { "the file" } else { &file };
+                lines.push(format!("{mark} {file}"));
+            }
+            if changes.len() > 8 {
+                lines.push(format!("and {} more files", changes.len() - 8));
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The input as it is now.
+    fn current(
+        &self,
+        action: &PlannedAction,
+        name: &str,
+        now: &sim_model::record::RecordInput,
+    ) -> Result<Option<Node>, CliError> {
+        if let Some(PlannedInput::Source(path)) = action.inputs.get(name) {
+            let mut cache = sim_store::StatCache::default();
+            let path = self.project.root.join(path);
+            return Ok(Some(sim_store::source::hash(&path, &mut cache, sim_exec::unix_ns())?));
+        }
+        let digest = now.tree.filter(|d| self.store.has_tree(d));
+        Ok(digest.map(|d| scan(&self.store.tree_path(&d), LinkRule::Keep)).transpose()?)
+    }
+
+    fn components(&self, action: &PlannedAction, components: &[Component]) {
+        for c in components {
+            let origin = origin_of(action, &c.path);
+            if self.global.json {
+                let line = serde_json::json!({
+                    "v": 1, "label": action.label, "component": c.path, "value": c.value,
+                    "origin": origin,
+                });
+                text::out(&line.to_string());
+            } else {
+                let origin = origin.map_or(String::new(), |o| format!("   [{o}]"));
+                text::out(&format!("    {} = {}{origin}", c.path, c.value));
+            }
+        }
+    }
+
+    fn head(&self, action: &PlannedAction, what: &str, rest: &str) {
+        if self.global.json {
+            let line = serde_json::json!({
+                "v": 1, "label": action.label, "state": what, "detail": rest
+            });
+            text::out(&line.to_string());
+        } else {
+            text::out(&format!("{}: {what} · {rest}", action.label));
+        }
+    }
+
+    fn note(&self, line: &str) {
+        if !self.global.json {
+            text::out(&format!("  {line}"));
+        }
+    }
+}
+
+/// Components that differ, in the order in which they enter the key.
+fn compare(before: &[Component], now: &[Component], action: &PlannedAction) -> Vec<Difference> {
+    let old: BTreeMap<&str, &str> =
+        before.iter().map(|c| (c.path.as_str(), c.value.as_str())).collect();
+    let new: BTreeMap<&str, &str> =
+        now.iter().map(|c| (c.path.as_str(), c.value.as_str())).collect();
+    let gone = before.iter().filter(|c| !new.contains_key(c.path.as_str()));
+    now.iter()
+        .chain(gone)
+        .filter(|c| old.get(c.path.as_str()) != new.get(c.path.as_str()))
+        .map(|c| Difference {
+            path: c.path.clone(),
+            before: old.get(c.path.as_str()).map(|s| (*s).to_owned()),
+            now: new.get(c.path.as_str()).map(|s| (*s).to_owned()),
+            origin: origin_of(action, &c.path),
+        })
+        .collect()
+}
+
+/// Where a component was set: the origin of itself or of the nearest table around it.
+fn origin_of(action: &PlannedAction, path: &str) -> Option<String> {
+    let mut path = path;
+    loop {
+        if let Some(origin) = action.origins.get(path) {
+            return Some(origin.to_string());
+        }
+        path = &path[..path.rfind(['.', '['])?];
+    }
+}

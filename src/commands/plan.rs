@@ -1,0 +1,104 @@
+//! `sim-pipe plan`.
+
+use crate::cli::Global;
+use crate::commands::run::key_value;
+use crate::error::{CliResult, exit};
+use crate::project::Project;
+use crate::text;
+use clap::Args;
+use sim_exec::{Resolver, State, preview};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The pipeline file
+    pipeline: PathBuf,
+    /// List every action, reused ones too
+    #[arg(short, long)]
+    all: bool,
+    /// As `run --remeasure`
+    #[arg(long)]
+    remeasure: bool,
+    /// As `run --retry-failed`
+    #[arg(long)]
+    retry_failed: bool,
+    /// Set a value of the pipeline
+    #[arg(long = "set", value_parser = key_value, value_name = "KEY=VALUE")]
+    set: Vec<(String, String)>,
+}
+
+pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
+    let project = Project::load(global, &args.pipeline, &args.set)?;
+    let store = project.store(global)?;
+    let mut options = project.options()?;
+    options.remeasure = args.remeasure;
+    options.retry_failed = args.retry_failed;
+    let resolver = Resolver::new(
+        &store,
+        &project.plan,
+        &project.root,
+        project.machine.clone(),
+        options.path_var.clone(),
+    );
+    let preview = preview(&resolver, &options)?;
+
+    // What each label took last time, for an estimate.
+    let mut past: BTreeMap<String, f64> = BTreeMap::new();
+    if let Some(root) = store.root_named(&project.plan.name)? {
+        for e in &root.entries {
+            if let Ok(Some(r)) = store.record_generation(&e.key, e.generation) {
+                past.insert(r.label.clone(), r.usage.wall_ms);
+            }
+        }
+    }
+    let (mut estimate, mut unknown) = (0.0, 0);
+    for (action, state) in project.plan.actions.iter().zip(&preview.states) {
+        let (word, detail, key) = match state {
+            State::Reused(s) => ("reused", s.record.status.name().to_owned(), Some(s.record.key)),
+            State::WouldRun(r) => ("run", String::new(), Some(r.key)),
+            State::Waits(first) => {
+                ("run", format!("if {} gives something new", project.plan.actions[*first].label), None)
+            }
+            State::Blocked(by) => {
+                ("skip", format!("needs {}", project.plan.actions[*by].label), None)
+            }
+            State::Impossible(why) => ("skip", why.clone(), None),
+        };
+        if word == "run" {
+            match past.get(&action.label) {
+                Some(ms) => estimate += ms,
+                None => unknown += 1,
+            }
+        }
+        if global.json {
+            let line = serde_json::json!({
+                "v": 1, "label": action.label, "kind": action.kind, "class": action.class.name(),
+                "do": word, "detail": detail, "key": key,
+            });
+            text::out(&line.to_string());
+        } else if args.all || word != "reused" {
+            let key = key.map_or_else(|| " ".repeat(12), |k| k.short());
+            let detail = if detail.is_empty() { detail } else { format!("  ({detail})") };
+            text::out(format!("{word:>7}  {key}  {}{detail}", action.label).trim_end());
+        }
+    }
+    if !global.json {
+        let [reused, run, waits, skip] = preview.counts();
+        let mut parts = vec![format!("{reused} reused"), format!("{run} to run")];
+        if waits > 0 {
+            parts.push(format!("{waits} behind those"));
+        }
+        if skip > 0 {
+            parts.push(format!("{skip} skipped"));
+        }
+        if estimate > 0.0 {
+            let time = text::duration(Duration::from_secs_f64(estimate / 1e3));
+            let rest = if unknown > 0 { format!(", {unknown} never timed") } else { String::new() };
+            parts.push(format!("about {time} of work as last time{rest}"));
+        }
+        text::say(&format!("{}: {}", project.plan.name, parts.join(" · ")));
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,226 @@
+//! `sim-pipe run`.
+
+use crate::cli::Global;
+use crate::error::{CliError, CliResult, exit};
+use crate::progress::Progress;
+use crate::project::Project;
+use crate::{site, text};
+use clap::Args;
+use sim_exec::{Cancel, Level, SandboxPolicy, Summary};
+use sim_model::Status;
+use sim_store::Store;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The pipeline file
+    pub(crate) pipeline: PathBuf,
+    /// Only these stages, cells or labels, and what they need
+    #[arg(long = "only", value_name = "SELECTOR")]
+    pub(crate) only: Vec<String>,
+    /// Actions at once; measured ones always run alone [default: the machine's processors]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// auto, require, none, or one level: bubblewrap, namespaces, landlock
+    #[arg(long, default_value = "auto", value_parser = sandbox, value_name = "POLICY")]
+    pub(crate) sandbox: SandboxPolicy,
+    /// Observe measured actions again; the new observations are added
+    #[arg(long)]
+    pub(crate) remeasure: bool,
+    /// Run again what is recorded as a failed gate, unsupported or refused
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+    /// Start nothing more after the first failure
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+    /// Re-hash recorded results before using them
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Set a value of the pipeline: `pipeline.seed=3`, `stage.trial.repeats=1`
+    #[arg(long = "set", value_parser = key_value, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<(String, String)>,
+    /// Where to lay out the site [default: out/PIPELINE in the project's root]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((k, v)) if !k.is_empty() => Ok((k.trim().to_owned(), v.trim().to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+fn sandbox(text: &str) -> Result<SandboxPolicy, String> {
+    Ok(match text {
+        "auto" => SandboxPolicy::Auto,
+        "require" => SandboxPolicy::Require,
+        "none" => SandboxPolicy::Exactly(Level::None),
+        "landlock" => SandboxPolicy::Exactly(Level::Landlock),
+        "namespaces" => SandboxPolicy::Exactly(Level::Namespaces),
+        "bubblewrap" => SandboxPolicy::Exactly(Level::Bubblewrap),
+        _ => {
+            return Err("expected auto, require, none, bubblewrap, namespaces or landlock".into());
+        }
+    })
+}
+
+pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
+    let project = Project::load(global, &args.pipeline, &args.set)?;
+    let store = project.store(global)?;
+    let mut options = project.options()?;
+    if let Some(jobs) = args.jobs {
+        options.jobs = jobs.max(1);
+    }
+    options.sandbox = args.sandbox;
+    options.remeasure = args.remeasure;
+    options.retry_failed = args.retry_failed;
+    options.keep_going = !args.fail_fast;
+    options.verify = args.verify;
+    if !args.only.is_empty() {
+        let mut only = Vec::new();
+        for selector in &args.only {
+            only.extend(project.select(selector)?);
+        }
+        options.only = Some(only);
+    }
+
+    let cancel = Cancel::new()?;
+    let signal = on_signal(&cancel)?;
+    let mut progress = Progress::new(global, "");
+    let summary = sim_exec::run(
+        &store,
+        &project.plan,
+        &project.root,
+        project.machine.clone(),
+        &options,
+        &cancel,
+        &mut progress,
+    )?;
+    let code = verdict(&project, &summary);
+    if !global.json {
+        say_summary(&project, &summary, progress.failures());
+    }
+    if summary.interrupted {
+        let by = signal.load(std::sync::atomic::Ordering::SeqCst);
+        return Ok(if by == 0 { exit::INTERRUPTED } else { 128u8.saturating_add(by as u8) });
+    }
+    lay_out_sites(global, &project, &store, &summary, args.output.as_deref())?;
+    Ok(code)
+}
+
+/// Cancels on the first SIGINT or SIGTERM; a second one ends the program at once. The signal is kept.
+fn on_signal(
+    cancel: &Cancel,
+) -> Result<std::sync::Arc<std::sync::atomic::AtomicUsize>, CliError> {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    let by = std::sync::Arc::new(AtomicUsize::new(0));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let (cancel, by, seen) = (cancel.clone(), by.clone(), std::sync::Arc::new(AtomicBool::new(false)));
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, seen.clone())?;
+        let action = move || {
+            seen.store(true, Ordering::SeqCst);
+            by.store(signal as usize, Ordering::SeqCst);
+            cancel.cancel();
+        };
+        // SAFETY: the action only stores to atomics and writes to an eventfd, which is
+        // async-signal-safe.
+        #[expect(unsafe_code, reason = "a signal handler that does only what handlers may do")]
+        unsafe {
+            signal_hook::low_level::register(signal, action)?;
+        }
+    }
+    Ok(by)
+}
+
+/// The exit code of a run.
+fn verdict(project: &Project, summary: &Summary) -> u8 {
+    let statuses: Vec<Status> =
+        summary.failed().filter_map(|i| summary.outcomes.get(&i)?.status).collect();
+    if statuses.iter().any(|s| *s != Status::GateFailed) {
+        return exit::ACTION;
+    }
+    if !statuses.is_empty() {
+        return exit::GATE;
+    }
+    if summary.skipped > 0 || project.plan.actions.is_empty() { exit::ACTION } else { exit::OK }
+}
+
+fn say_summary(project: &Project, summary: &Summary, failures: &[(String, String)]) {
+    let time = text::duration(Duration::from_secs_f64(summary.wall_ms / 1e3));
+    let failed = summary.failed().count();
+    let mut parts = vec![format!("{} ran", summary.ran), format!("{} reused", summary.reused)];
+    if failed > 0 {
+        parts.push(format!("{failed} not ok"));
+    }
+    if summary.skipped > 0 {
+        parts.push(format!("{} skipped", summary.skipped));
+    }
+    if summary.sandbox == "none" && summary.ran > 0 {
+        text::say("  warning  no sandbox on this system; the records say so (`sim-pipe doctor`)");
+    }
+    if failures.len() > 1 {
+        text::say("not ok:");
+        for (label, reason) in failures.iter().take(30) {
+            text::say(&format!("  {label}: {reason}"));
+        }
+        if failures.len() > 30 {
+            text::say(&format!("  and {} more", failures.len() - 30));
+        }
+    }
+    if let Some((label, _)) = failures.first() {
+        text::say(&format!("hint: `sim-pipe log {} '{label}'` prints its log", project.file));
+    }
+    let nothing = summary.ran == 0 && summary.skipped == 0 && !summary.interrupted;
+    let what = if summary.interrupted {
+        "interrupted; what is done is kept, run again to go on"
+    } else if nothing {
+        "nothing to do"
+    } else {
+        "done"
+    };
+    text::say(&format!("{}: {what} · {} · {time}", project.plan.name, parts.join(" · ")));
+}
+
+/// Lays out the output of every report stage.
+pub(crate) fn lay_out_sites(
+    global: &Global,
+    project: &Project,
+    store: &Store,
+    summary: &Summary,
+    output: Option<&std::path::Path>,
+) -> Result<(), CliError> {
+    let reports: Vec<usize> =
+        (0..project.plan.actions.len()).filter(|i| project.plan.actions[*i].kind == "report").collect();
+    for index in &reports {
+        let Some(tree) = summary.outcomes.get(index).and_then(|o| o.output.as_ref()) else { continue };
+        let to = site_path(project, *index, reports.len(), output);
+        let to = site::lay_out(store, &tree.digest, &to)?;
+        if global.json {
+            text::out(&serde_json::json!({"v": 1, "site": to}).to_string());
+        } else {
+            text::say(&format!("site: {}", to.join("index.html").display()));
+        }
+    }
+    Ok(())
+}
+
+/// Where the site of one report action goes.
+pub(crate) fn site_path(
+    project: &Project,
+    index: usize,
+    reports: usize,
+    output: Option<&std::path::Path>,
+) -> PathBuf {
+    let base = output.map_or_else(
+        || project.root.join("out").join(&project.plan.name),
+        std::path::Path::to_path_buf,
+    );
+    if reports == 1 {
+        base
+    } else {
+        let label = project.plan.actions[index].label.replace(['/', '['], ".").replace(']', "");
+        base.join(label)
+    }
+}

@@ -1,0 +1,255 @@
+//! `sim-pipe store …`.
+
+use crate::cli::Global;
+use crate::commands::log::by_key;
+use crate::error::{CliError, CliResult, exit};
+use crate::project::nearest_store;
+use crate::text;
+use clap::Subcommand;
+use sim_store::Store;
+use sim_store::gc::{GcOptions, size_of};
+use sim_store::tree::Node;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// List roots; with a label or key, the files of its output
+    Ls {
+        /// A label, or the beginning of a key
+        what: Option<String>,
+    },
+    /// Say what takes how much space
+    Du,
+    /// Hash everything again and check every record
+    Verify {
+        /// Set damaged things aside, so that the next run makes them again
+        #[arg(long)]
+        repair: bool,
+    },
+    /// Remove what no root reaches; observations stay
+    Gc {
+        /// Only say what would go
+        #[arg(long)]
+        dry_run: bool,
+        /// Also remove observations that no root reaches: they cannot be made again
+        #[arg(long)]
+        observations: bool,
+    },
+    /// Keep what a pipeline's last run reached, under another name
+    Pin {
+        /// The root, usually a pipeline's name
+        root: String,
+        /// The new name
+        name: String,
+    },
+    /// Let go of a root
+    Unpin {
+        /// The root
+        name: String,
+    },
+    /// Write what roots reach to one file
+    Export {
+        /// The file, such as round.simpipe
+        file: PathBuf,
+        /// Roots [default: all]
+        #[arg(long = "root", value_name = "NAME")]
+        roots: Vec<String>,
+        /// Take the sources along that were used as inputs
+        #[arg(long)]
+        inputs: bool,
+    },
+    /// Take in an exported file; every byte is checked
+    Import {
+        /// The file
+        file: PathBuf,
+    },
+    /// Print the path of an output in the store
+    Path {
+        /// A label, or the beginning of a key
+        what: String,
+    },
+}
+
+pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
+    let store = match command {
+        // Importing may begin a store.
+        StoreCommand::Import { .. } => match global.store.clone().or_else(crate::env::store) {
+            Some(path) => Store::open(&path)?,
+            None => nearest_store(global)?,
+        },
+        _ => nearest_store(global)?,
+    };
+    match command {
+        StoreCommand::Ls { what: None } => roots(global, &store),
+        StoreCommand::Ls { what: Some(what) } => files(global, &store, what),
+        StoreCommand::Du => du(global, &store),
+        StoreCommand::Verify { repair } => verify(global, &store, *repair),
+        StoreCommand::Gc { dry_run, observations } => {
+            gc(global, &store, GcOptions { dry_run: *dry_run, observations: *observations })
+        }
+        StoreCommand::Pin { root, name } => {
+            let found = store.root_named(root)?.ok_or_else(|| {
+                CliError::new(exit::NOTHING, format!("there is no root `{root}`"))
+                    .hint("`sim-pipe store ls` lists them")
+            })?;
+            store.put_root(name, &found)?;
+            text::say(&format!("{name} keeps {}", text::count(found.entries.len(), "action")));
+            Ok(exit::OK)
+        }
+        StoreCommand::Unpin { name } => {
+            if !store.remove_root(name)? {
+                return Err(CliError::new(exit::NOTHING, format!("there is no root `{name}`")));
+            }
+            text::say(&format!("{name} is no root any more; `store gc` removes what it alone kept"));
+            Ok(exit::OK)
+        }
+        StoreCommand::Export { file, roots, inputs } => {
+            let all: Vec<String> = store.roots()?.into_iter().map(|(name, _)| name).collect();
+            let chosen = if roots.is_empty() { &all } else { roots };
+            let moved = store.export(chosen, *inputs, file)?;
+            said(&moved, "written to", file);
+            Ok(exit::OK)
+        }
+        StoreCommand::Import { file } => {
+            let moved = store.import(file)?;
+            said(&moved, "taken from", file);
+            Ok(exit::OK)
+        }
+        StoreCommand::Path { what } => {
+            let record = by_key(&store, what)?;
+            let tree = record.output.as_ref().ok_or_else(|| {
+                CliError::new(exit::NOTHING, format!("{} gave no output", record.label))
+            })?;
+            text::out(&store.tree_path(&tree.digest).display().to_string());
+            Ok(exit::OK)
+        }
+    }
+}
+
+fn said(moved: &sim_store::transfer::Transferred, verb: &str, file: &std::path::Path) {
+    text::say(&format!(
+        "{}, {} and {} {verb} {}",
+        text::count(moved.records, "record"),
+        text::count(moved.trees, "tree"),
+        text::count(moved.blobs, "log"),
+        file.display()
+    ));
+}
+
+fn roots(global: &Global, store: &Store) -> CliResult {
+    for (name, root) in store.roots()? {
+        let failed = root.entries.iter().filter(|e| e.status != sim_model::Status::Ok).count();
+        if global.json {
+            let line = serde_json::json!({
+                "v": 1, "root": name, "pipeline": root.pipeline, "file": root.file,
+                "run": root.run, "actions": root.entries.len(), "not_ok": failed,
+            });
+            text::out(&line.to_string());
+        } else {
+            let actions = text::count(root.entries.len(), "action");
+            let failed = if failed > 0 { format!(", {failed} not ok") } else { String::new() };
+            text::out(&format!("{name}  {actions}{failed}  {}  run {}", root.file, root.run));
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn files(global: &Global, store: &Store, what: &str) -> CliResult {
+    let record = by_key(store, what)?;
+    let Some(tree) = &record.output else {
+        return Err(CliError::new(exit::NOTHING, format!("{} gave no output", record.label)));
+    };
+    let node = store.verified_tree(&tree.digest)?;
+    node.visit(&mut Vec::new(), &mut |path, node| {
+        let path = String::from_utf8_lossy(path);
+        let (kind, detail) = match node {
+            Node::Dir(_) if path.is_empty() => return,
+            Node::Dir(_) => ("dir", String::new()),
+            Node::Link { target } => ("link", String::from_utf8_lossy(target).into_owned()),
+            Node::File { bytes, executable, digest } => {
+                let kind = if *executable { "exe" } else { "file" };
+                (kind, format!("{}  {}", text::bytes(*bytes), digest.short()))
+            }
+        };
+        if global.json {
+            let line = serde_json::json!({"v": 1, "path": path, "kind": kind, "detail": detail});
+            text::out(&line.to_string());
+        } else {
+            text::out(format!("{kind:4}  {path}  {detail}").trim_end());
+        }
+    });
+    Ok(exit::OK)
+}
+
+fn du(global: &Global, store: &Store) -> CliResult {
+    let mut total = 0;
+    for folder in ["trees", "blobs", "records", "journal", "cache", "quarantine", "tmp"] {
+        let bytes = size_of(&store.root().join(folder))?;
+        total += bytes;
+        if global.json {
+            text::out(&serde_json::json!({"v": 1, "folder": folder, "bytes": bytes}).to_string());
+        } else {
+            text::out(&format!("{:>10}  {folder}", text::bytes(bytes)));
+        }
+    }
+    if !global.json {
+        text::out(&format!("{:>10}  {}", text::bytes(total), store.root().display()));
+    }
+    Ok(exit::OK)
+}
+
+fn verify(global: &Global, store: &Store, repair: bool) -> CliResult {
+    let _lease = store.lease()?;
+    let report = store.verify(repair, &[])?;
+    for f in &report.findings {
+        if global.json {
+            let line = serde_json::json!({
+                "v": 1, "finding": f.error.to_string(), "used_by": f.used_by, "repaired": f.repaired,
+            });
+            text::out(&line.to_string());
+            continue;
+        }
+        text::out(&f.error.to_string());
+        if !f.used_by.is_empty() {
+            text::out(&format!("  used by {}", f.used_by.join(", ")));
+        }
+        if let Some(done) = &f.repaired {
+            text::out(&format!("  {done}"));
+        }
+    }
+    let verdict = match report.findings.len() {
+        0 => "clean".to_owned(),
+        n => text::count(n, "finding"),
+    };
+    text::say(&format!(
+        "{verdict} · {}, {} and {} checked ({})",
+        text::count(report.records, "record"),
+        text::count(report.trees, "tree"),
+        text::count(report.blobs, "log"),
+        text::bytes(report.bytes)
+    ));
+    let left = report.findings.iter().any(|f| f.repaired.is_none());
+    Ok(if left { exit::AUDIT } else { exit::OK })
+}
+
+fn gc(global: &Global, store: &Store, options: GcOptions) -> CliResult {
+    let report = store.gc(options)?;
+    for item in &report.removed {
+        let path = item.path.strip_prefix(store.root()).unwrap_or(&item.path);
+        if global.json {
+            let line = serde_json::json!({
+                "v": 1, "path": path, "bytes": item.bytes, "what": item.what,
+            });
+            text::out(&line.to_string());
+        } else if options.dry_run {
+            text::out(&format!("{:>10}  {}  {}", text::bytes(item.bytes), path.display(), item.what));
+        }
+    }
+    let verb = if options.dry_run { "would be freed" } else { "freed" };
+    text::say(&format!(
+        "{} {verb} · {} kept",
+        text::bytes(report.bytes()),
+        text::count(report.kept.len(), "key")
+    ));
+    Ok(exit::OK)
+}

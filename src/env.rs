@@ -1,0 +1,45 @@
+//! The one place that reads the environment, the terminal and this program's own path.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+/// PATH, as given to actions and used to find tools.
+pub(crate) fn path_var() -> String {
+    std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
+}
+
+/// This program.
+pub(crate) fn own_exe() -> std::io::Result<PathBuf> {
+    // A program replaced while it runs (`cargo build`) shows up as "… (deleted)".
+    let exe = std::env::current_exe()?;
+    let text = exe.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or(exe.clone(), PathBuf::from))
+}
+
+/// Whether to colour what goes to standard error. `NO_COLOR` wins over `auto`.
+pub(crate) fn colour(choice: crate::cli::Colour) -> bool {
+    match choice {
+        crate::cli::Colour::Always => true,
+        crate::cli::Colour::Never => false,
+        crate::cli::Colour::Auto => {
+            std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+                && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+        }
+    }
+}
+
+/// Whether progress can be drawn over itself.
+pub(crate) fn interactive() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+}
+
+/// Columns of the terminal, for wrapping; 100 when there is none.
+pub(crate) fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100)
+}
+
+/// `SIM_PIPE_STORE`.
+pub(crate) fn store() -> Option<PathBuf> {
+    std::env::var_os("SIM_PIPE_STORE").filter(|v| !v.is_empty()).map(PathBuf::from)
+}

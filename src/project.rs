@@ -1,0 +1,159 @@
+//! A pipeline on disk: its project's root, its plan, its store.
+
+use crate::cli::Global;
+use crate::error::{CliError, exit};
+use crate::{env, kinds, text};
+use sim_exec::{Options, SandboxPolicy};
+use sim_model::{Machine, Plan};
+use sim_plan::{MachineFacts, OsFiles};
+use sim_store::Store;
+use std::path::{Path, PathBuf};
+
+/// A planned pipeline.
+pub(crate) struct Project {
+    pub(crate) root: PathBuf,
+    /// Pipeline file relative to the root, with `/`.
+    pub(crate) file: String,
+    pub(crate) plan: Plan,
+    pub(crate) machine: Machine,
+}
+
+impl Project {
+    /// Reads and plans; diagnostics go to standard error.
+    pub(crate) fn load(
+        global: &Global,
+        pipeline: &Path,
+        set: &[(String, String)],
+    ) -> Result<Self, CliError> {
+        let pipeline = find_pipeline(pipeline)?;
+        let bytes = std::fs::read(&pipeline)
+            .map_err(|e| CliError::new(exit::PIPELINE, format!("{}: {e}", pipeline.display())))?;
+        let folder = pipeline.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let relative = sim_plan::project_root(&String::from_utf8_lossy(&bytes));
+        let root = folder.join(relative.as_deref().unwrap_or("."));
+        let root = root.canonicalize().map_err(|e| {
+            let message = format!("the project's root {} cannot be used: {e}", root.display());
+            CliError::new(exit::PIPELINE, message).hint("`pipeline.root` names it relative to the file")
+        })?;
+        let file = pipeline
+            .strip_prefix(&root)
+            .map_err(|_| {
+                let message = format!(
+                    "{} does not lie below its project's root {}",
+                    pipeline.display(),
+                    root.display()
+                );
+                CliError::new(exit::PIPELINE, message)
+                    .hint("`pipeline.root` goes up from the pipeline file, such as \"..\"")
+            })?
+            .to_string_lossy()
+            .into_owned();
+        let machine = sim_exec::detect_machine();
+        let facts = MachineFacts { cpus: machine.cpus, ram: machine.ram_bytes };
+        let options = sim_plan::Options { overrides: set.to_vec(), ..sim_plan::Options::default() };
+        let files = OsFiles::new(&root);
+        let outcome = sim_plan::plan(&files, &file, &kinds::registry(), facts, &options);
+        if global.json {
+            for d in &outcome.diagnostics {
+                text::out(&serde_json::json!({"v": 1, "diagnostic": d}).to_string());
+            }
+        } else if !outcome.diagnostics.is_empty() {
+            text::say(&sim_plan::render(&outcome, env::colour(global.color), env::width()));
+        }
+        let errors = outcome.errors() + outcome.dropped;
+        match outcome.plan {
+            Some(plan) => Ok(Self { root, file, plan, machine }),
+            None => Err(CliError::new(
+                exit::PIPELINE,
+                format!("{} in {}; nothing was run", text::count(errors, "error"), file),
+            )
+            .hint("`sim-pipe help CODE` explains a code")),
+        }
+    }
+
+    /// Where the store is: --store, SIM_PIPE_STORE, or `.sim-pipe` in the project's root.
+    pub(crate) fn store_path(&self, global: &Global) -> PathBuf {
+        global.store.clone().or_else(env::store).unwrap_or_else(|| self.root.join(".sim-pipe"))
+    }
+
+    /// Opens the store, making it when absent.
+    pub(crate) fn store(&self, global: &Global) -> Result<Store, CliError> {
+        Ok(Store::open(&self.store_path(global))?)
+    }
+
+    /// Executor options with everything at its default.
+    pub(crate) fn options(&self) -> Result<Options, CliError> {
+        Ok(Options {
+            jobs: self.machine.cpus as usize,
+            sandbox: SandboxPolicy::Auto,
+            remeasure: false,
+            retry_failed: false,
+            keep_going: true,
+            verify: false,
+            exe: env::own_exe()?,
+            path_var: env::path_var(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            pipeline_file: self.file.clone(),
+            only: None,
+        })
+    }
+
+    /// Indices of the actions that a selector names: a full label, a stage, a stage's cell, or any
+    /// beginning of labels that ends at a `/`.
+    pub(crate) fn select(&self, selector: &str) -> Result<Vec<usize>, CliError> {
+        let matches = |label: &str, stage: &str| {
+            label == selector
+                || stage == selector
+                || label
+                    .strip_prefix(selector)
+                    .is_some_and(|rest| rest.starts_with('/') || rest.starts_with('['))
+        };
+        let found: Vec<usize> = (0..self.plan.actions.len())
+            .filter(|i| matches(&self.plan.actions[*i].label, &self.plan.actions[*i].stage))
+            .collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let stages: Vec<&str> = self.plan.stages.iter().map(|s| s.name.as_str()).collect();
+        Err(CliError::new(exit::NOTHING, format!("nothing in {} is called `{selector}`", self.file))
+            .hint(format!("its stages are {}; `sim-pipe plan` lists all labels", stages.join(", "))))
+    }
+}
+
+/// The pipeline file itself, or the only one in a folder.
+fn find_pipeline(path: &Path) -> Result<PathBuf, CliError> {
+    let path = path.canonicalize().map_err(|e| {
+        CliError::new(exit::PIPELINE, format!("{}: {e}", path.display()))
+            .hint("give the path of a pipeline file, such as pipelines/hello.toml")
+    })?;
+    if path.is_dir() {
+        let inside = path.join("pipeline.toml");
+        if inside.is_file() {
+            return Ok(inside);
+        }
+        return Err(CliError::new(
+            exit::PIPELINE,
+            format!("{} is a folder without a pipeline.toml", path.display()),
+        ));
+    }
+    Ok(path)
+}
+
+/// The store for commands that need no pipeline: --store, SIM_PIPE_STORE, or the nearest `.sim-pipe`
+/// at or above the working folder.
+pub(crate) fn nearest_store(global: &Global) -> Result<Store, CliError> {
+    if let Some(path) = global.store.clone().or_else(env::store) {
+        return Ok(Store::open_existing(&path)?);
+    }
+    let here = std::env::current_dir()?;
+    let found = here.ancestors().map(|d| d.join(".sim-pipe")).find(|p| p.join("format").is_file());
+    match found {
+        Some(path) => Ok(Store::open_existing(&path)?),
+        None => Err(CliError::new(
+            exit::STORE,
+            format!("there is no store at or above {}", here.display()),
+        )
+        .hint("`sim-pipe run PIPELINE` makes one beside the pipeline")
+        .hint("--store or SIM_PIPE_STORE name one elsewhere")),
+    }
+}
