@@ -223,7 +223,7 @@ fn page(key: &CaseKey<'_>) -> String {
 fn columns(trials: &[Trial]) -> (Vec<Column>, Vec<usize>) {
     type Place<'a> = (Group, i64, &'a str, &'a str, u64);
     fn place(t: &Trial) -> Place<'_> {
-        let order = t.engine_order.unwrap_or(i64::MAX);
+        let order = t.engine_order.unwrap_or_else(|| known_order(&t.engine));
         (Group::of(&t.backend), order, &t.engine, &t.backend, t.threads)
     }
     let mut places: BTreeMap<Place<'_>, Vec<usize>> = BTreeMap::new();
@@ -282,19 +282,18 @@ fn columns(trials: &[Trial]) -> (Vec<Column>, Vec<usize>) {
     (columns, column_of)
 }
 
-/// Spellings that engines use of themselves, for trials that say no title.
+/// Name, title and order of the engines whose folders were there at build time.
+const ENGINES: &[(&str, &str, i64)] = include!(concat!(env!("OUT_DIR"), "/engines.rs"));
+
+/// The title of an engine, for trials that say none.
 fn known_title(engine: &str) -> String {
-    match engine {
-        "mujoco" => "MuJoCo",
-        "rapier" => "Rapier",
-        "nexus" => "Nexus",
-        "mjx" => "MJX",
-        "newton" => "Newton",
-        "genesis" => "Genesis",
-        "isaac" => "Isaac Sim",
-        other => other,
-    }
-    .to_owned()
+    let known = ENGINES.iter().find(|e| e.0 == engine);
+    known.map_or(engine, |e| e.1).to_owned()
+}
+
+/// The place of an engine within its group, for trials that say none.
+fn known_order(engine: &str) -> i64 {
+    ENGINES.iter().find(|e| e.0 == engine).map_or(i64::MAX, |e| e.2)
 }
 
 fn fill(cell: &mut Cell, input: &Input) {

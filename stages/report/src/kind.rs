@@ -15,7 +15,7 @@ const PARAMS: &[Param] = &[
         name: "title",
         ty: ParamType::Str,
         required: false,
-        doc: "Title of the site. Default: the stage's name.",
+        doc: "Title of the site. Default: made from the engines.",
     },
     Param {
         name: "description",
@@ -119,7 +119,7 @@ impl Kind for Report {
         draft.seed = cell.seed;
         draft.timeout = cell.timeout;
         for (name, default) in [
-            ("title", Value::Str(cell.stage.clone())),
+            ("title", Value::Str(String::new())),
             ("description", Value::Str(String::new())),
             ("question", Value::Str(String::new())),
             ("interest", Value::Str(String::new())),

@@ -158,7 +158,7 @@ fn words(request: &Request) -> Words {
         |name: &str| request.args.get(name).and_then(|v| v.as_str()).unwrap_or_default().to_owned();
     let list = request.args.get("not_measured").and_then(|v| v.as_array());
     Words {
-        title: Some(text("title")).filter(|t| !t.is_empty()).unwrap_or_else(|| "Report".into()),
+        title: text("title"),
         description: text("description"),
         question: text("question"),
         interest: text("interest"),

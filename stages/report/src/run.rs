@@ -25,7 +25,7 @@ impl Stage for Report {
 
 fn write(request: &Request, dir: &Path) -> Result<Vec<String>, ReportError> {
     let input = crate::load::load(request, dir)?;
-    let mut site = crate::site::Site::new(&dir.join("out"), input.templates.as_deref())?;
-    crate::view::write(&input, &mut site)?;
+    let site = crate::site::Site::new(&dir.join("out"), input.templates.as_deref())?;
+    crate::view::write(&input, &site)?;
     Ok(input.warnings)
 }

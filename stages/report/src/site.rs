@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Names of built-in files and their texts.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -32,7 +33,7 @@ const MOST_TEMPLATE_BYTES: u64 = 4 << 20;
 pub(crate) struct Site {
     env: Environment<'static>,
     out: PathBuf,
-    folders: BTreeSet<PathBuf>,
+    folders: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Site {
@@ -66,7 +67,7 @@ impl Site {
                 assets.push((*name, text));
             }
         }
-        let mut site = Self { env, out: out.to_path_buf(), folders: BTreeSet::new() };
+        let site = Self { env, out: out.to_path_buf(), folders: Mutex::default() };
         for (name, text) in assets {
             site.write(&format!("assets/{name}"), text.as_bytes())?;
         }
@@ -86,25 +87,28 @@ impl Site {
     }
 
     /// Writes one file.
-    pub(crate) fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), ReportError> {
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ReportError> {
         let path = self.place(path)?;
         fs::write(&path, bytes).at(&path)
     }
 
     /// Copies one file.
-    pub(crate) fn copy(&mut self, path: &str, from: &Path) -> Result<(), ReportError> {
+    pub(crate) fn copy(&self, path: &str, from: &Path) -> Result<(), ReportError> {
         let path = self.place(path)?;
         let mut source = fs::File::open(from).at(from)?;
         let mut target = fs::File::create(&path).at(&path)?;
         std::io::copy(&mut source, &mut target).map(|_| ()).at(&path)
     }
 
-    fn place(&mut self, path: &str) -> Result<PathBuf, ReportError> {
+    fn place(&self, path: &str) -> Result<PathBuf, ReportError> {
         let path = self.out.join(path);
-        if let Some(folder) = path.parent()
-            && self.folders.insert(folder.to_path_buf())
-        {
-            fs::create_dir_all(folder).at(folder)?;
+        if let Some(folder) = path.parent() {
+            // Held while the folder is made, so that nobody writes into one that is not there yet.
+            let mut made = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            if !made.contains(folder) {
+                fs::create_dir_all(folder).at(folder)?;
+                made.insert(folder.to_path_buf());
+            }
         }
         Ok(path)
     }

@@ -51,7 +51,7 @@ pub(crate) struct MissingView {
 }
 
 /// Copies the files and says how to show them.
-pub(crate) fn write(ctx: &Ctx<'_>, site: &mut Site) -> Result<FileList, ReportError> {
+pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<FileList, ReportError> {
     let mut out = FileList::default();
     let mut shown_bytes = 0;
     for (folder, list) in [("media", &ctx.input.renders), ("files", &ctx.input.files)] {

@@ -148,7 +148,7 @@ impl Room {
 }
 
 /// Writes every page.
-pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
+pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
     let machines = measuring_machines(input);
     let number: BTreeMap<Digest, usize> =
         machines.iter().enumerate().map(|(i, m)| (m.identity(), i)).collect();
@@ -167,7 +167,7 @@ pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
         .collect();
     let ctx = Ctx { input, cases: &cases, machines, pages };
 
-    let title = text::line(&input.words.title);
+    let title = site_title(&ctx);
     let nav = [
         ("Results", "index.html"),
         ("Methods", "methods.html"),
@@ -214,17 +214,47 @@ pub(crate) fn write(input: &Input, site: &mut Site) -> Result<(), ReportError> {
         "actions.html",
         page,
     )?;
-    let users = action::users(&ctx);
-    for page in &input.pages {
-        let path = format!("provenance/{}.html", page.stem);
-        frame("../", "actions.html", text::line(&page.label)).fit(
-            site,
-            &path,
-            "provenance.html",
-            |room| action::page(&ctx, page, &users, room),
-        )?;
+    write_actions(&ctx, &head, site)
+}
+
+/// The given title, or one made from the engines.
+fn site_title(ctx: &Ctx<'_>) -> String {
+    let given = text::line(&ctx.input.words.title);
+    let mut names: Vec<String> = ctx.cases.columns.iter().map(|c| text::line(&c.title)).collect();
+    names.dedup();
+    match names.as_slice() {
+        _ if !given.trim().is_empty() => given,
+        [] => "Report".to_owned(),
+        [one] => format!("{one}: time per physics step"),
+        [first @ .., last] if names.len() <= 4 => {
+            format!("{} and {last}: time per physics step", first.join(", "))
+        }
+        more => format!("Time per physics step of {} engines", more.len()),
     }
-    Ok(())
+}
+
+/// The pages of all actions. They are many and independent of each other.
+fn write_actions(ctx: &Ctx<'_>, head: &Head<'_>, site: &Site) -> Result<(), ReportError> {
+    let users = action::users(ctx);
+    let pages = &ctx.input.pages;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let share = pages.len().div_ceil(threads).max(1);
+    let write = |page: &crate::load::Page| {
+        let title = text::line(&page.label);
+        let frame = Framing { head, root: "../", here: "actions.html", title };
+        let path = format!("provenance/{}.html", page.stem);
+        frame.fit(site, &path, "provenance.html", |room| action::page(ctx, page, &users, room))
+    };
+    std::thread::scope(|scope| {
+        let work: Vec<_> = pages
+            .chunks(share)
+            .map(|c| scope.spawn(move || c.iter().try_for_each(write)))
+            .collect();
+        work.into_iter().try_for_each(|w| match w.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
 }
 
 struct Framing<'a> {
@@ -238,7 +268,7 @@ impl Framing<'_> {
     /// Writes a page that is small by its making.
     fn write<T: Serialize>(
         self,
-        site: &mut Site,
+        site: &Site,
         path: &str,
         template: &str,
         page: T,
@@ -251,7 +281,7 @@ impl Framing<'_> {
     /// Writes a page that `make` fits into the budget.
     fn fit<T: Serialize>(
         self,
-        site: &mut Site,
+        site: &Site,
         path: &str,
         template: &str,
         make: impl Fn(Room) -> T,

@@ -20,7 +20,7 @@ pub(crate) struct DataFile {
 }
 
 /// Writes all tables below `data/`.
-pub(crate) fn write(ctx: &Ctx<'_>, site: &mut Site) -> Result<Vec<DataFile>, ReportError> {
+pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<Vec<DataFile>, ReportError> {
     let mut out = Vec::new();
     let sheets = [performance, samples, memory, gates, settings, translations, actions];
     for sheet in sheets.map(|f| f(ctx)) {
