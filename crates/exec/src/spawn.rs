@@ -144,11 +144,13 @@ fn c_path(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// A bind mount prepared before the fork.
+/// A bind mount prepared before the fork. The source is opened only in the new mount namespace: a
+/// descriptor from outside it cannot be mounted.
 struct Mount {
-    from: OwnedFd,
+    from: CString,
     to: CString,
     read_only: bool,
+    fd: RawFd,
 }
 
 /// Everything the child needs, allocated before the fork.
@@ -178,13 +180,7 @@ impl NamespacePlan {
             // The mount point lies in what will be /tmp.
             let point = tmp.join(to.strip_prefix("/tmp").unwrap_or(to));
             std::fs::create_dir_all(&point)?;
-            let path = c_path(from)?;
-            // SAFETY: a C string and flags; the result is checked before it is owned.
-            let fd = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
-            check(fd)?;
-            // SAFETY: `fd` is fresh and owned by nothing else.
-            let from = unsafe { OwnedFd::from_raw_fd(fd) };
-            mounts.push(Mount { from, to: c_path(to)?, read_only });
+            mounts.push(Mount { from: c_path(from)?, to: c_path(to)?, read_only, fd: -1 });
             Ok(())
         };
         bind(&n.action_dir, Path::new(crate::sandbox::INNER_DIR), false)?;
@@ -217,7 +213,7 @@ impl NamespacePlan {
 
     /// # Safety
     /// Only between fork and exec in a single-threaded child.
-    unsafe fn enter(&self) -> io::Result<()> {
+    unsafe fn enter(&mut self) -> io::Result<()> {
         // SAFETY: plain system calls on C strings that live in `self`.
         unsafe {
             check(libc::unshare(self.flags))?;
@@ -227,12 +223,17 @@ impl NamespacePlan {
             let none = std::ptr::null();
             let private = libc::MS_REC | libc::MS_PRIVATE;
             check(libc::mount(none, c"/".as_ptr(), none, private, none.cast()))?;
+            // All sources before anything is mounted over them.
+            for m in &mut self.mounts {
+                m.fd = libc::open(m.from.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
+                check(m.fd)?;
+            }
             let bind = libc::MS_BIND;
             let tmp = self.tmp.as_ptr();
             check(libc::mount(tmp, c"/tmp".as_ptr(), none, bind, none.cast()))?;
             for m in &self.mounts {
                 let mut from = [0u8; 40];
-                fd_path(m.from.as_raw_fd(), &mut from);
+                fd_path(m.fd, &mut from);
                 let (from, to) = (from.as_ptr().cast(), m.to.as_ptr());
                 check(libc::mount(from, to, none, bind | libc::MS_REC, none.cast()))?;
                 if m.read_only {
@@ -372,7 +373,7 @@ fn confine(plan: &mut Plan) -> io::Result<()> {
         libc::setsid();
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
-        match &plan.namespaces {
+        match &mut plan.namespaces {
             Some(n) => {
                 n.enter()?;
                 check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;

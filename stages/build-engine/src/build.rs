@@ -2,7 +2,7 @@
 
 use fs_err as fs;
 use sim_model::request::{Request, StatusFile};
-use sim_stage_sdk::{IoContext, StageError, arg, input, ok};
+use sim_stage_sdk::{IoContext, StageError, arg, input, ok, stop_workspace_search};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     for (i, path) in paths.iter().enumerate() {
         copy(&input(request, dir, &format!("path{i}"))?, &work.join(path))?;
     }
+    let crates: Vec<String> = std::iter::once(&crate_dir).chain(&paths).cloned().collect();
+    stop_workspace_search(&work, &crates)?;
     let out_bin = dir.join("out/bin");
     fs::create_dir_all(&out_bin).at(&out_bin)?;
     for library in arg::<Vec<Library>>(request, "libraries")? {

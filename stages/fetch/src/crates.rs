@@ -8,7 +8,7 @@ use sim_model::action::Class;
 use sim_model::kind::{Draft, DraftInput};
 use sim_model::request::Request;
 use sim_model::value::Value;
-use sim_stage_sdk::{IoContext, StageError, arg, input};
+use sim_stage_sdk::{IoContext, StageError, arg, input, stop_workspace_search};
 use std::path::Path;
 use std::process::Command;
 
@@ -46,6 +46,7 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<(), StageError> {
         fs::write(to.join("Cargo.toml"), &text).at(&to)?;
         stand_ins(&to, &text)?;
     }
+    stop_workspace_search(&work, &dirs)?;
     let Some(first) = dirs.first() else {
         return Err(StageError::Argument { name: "dirs".into(), problem: "is empty".into() });
     };

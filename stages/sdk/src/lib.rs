@@ -130,3 +130,11 @@ pub fn one_line(text: &str) -> String {
     }
     line
 }
+
+/// Keeps cargo from looking for a workspace above `top`: it would find the one of whatever project
+/// the action's folder happens to lie in. `dirs` are the crates below `top`.
+pub fn stop_workspace_search(top: &Path, dirs: &[String]) -> Result<(), StageError> {
+    let list: Vec<String> = dirs.iter().map(|d| format!("{d:?}")).collect();
+    let path = top.join("Cargo.toml");
+    fs::write(&path, format!("[workspace]\nexclude = [{}]\n", list.join(", "))).at(&path)
+}

@@ -18,6 +18,10 @@ pub(crate) struct Table {
     pub(crate) groups: Vec<RowGroup>,
     /// Ticks of the strips, where the table has them.
     pub(crate) axis: Option<String>,
+    /// Whether the cases differ in their number of worlds; if not, the caption says it.
+    pub(crate) worlds: bool,
+    /// Whether they differ in steps or time step; if not, the caption says it.
+    pub(crate) horizons: bool,
     /// Stem of the data files.
     pub(crate) data: &'static str,
     /// Number of rows, where there are too many to show.
@@ -91,9 +95,19 @@ pub(crate) fn table<'a>(
         columns: ctx.heads(),
         groups: Vec::new(),
         axis: None,
+        worlds: differ(&cases, |c| c.worlds),
+        horizons: differ(&cases, |c| (c.steps, c.timestep.to_bits())),
         data,
         too_long: None,
     };
+    if let Some(case) = cases.first() {
+        if !out.horizons {
+            out.caption += &format!(" All cases: {}.", words::horizon(case));
+        }
+        if !out.worlds && case.worlds != 1 {
+            out.caption += &format!(" All cases: {}\u{a0}worlds.", whole(case.worlds));
+        }
+    }
     if cases.len() * ctx.cases.columns.len() > room.cells() {
         out.too_long = Some(whole(cases.len() as u64));
         return out;
@@ -120,6 +134,10 @@ pub(crate) fn table<'a>(
         }
     }
     out
+}
+
+fn differ<T: PartialEq>(cases: &[&Case], of: fn(&Case) -> T) -> bool {
+    cases.windows(2).any(|pair| of(pair[0]) != of(pair[1]))
 }
 
 /// What one on the axis of the strips is.
