@@ -62,6 +62,43 @@ fn a_place_that_cannot_be_written_gives_an_index_in_memory() {
     assert_eq!(ask(&catalog, "select count(*) as n from trials"), "n\n1\n");
 }
 
+/// Not a test by itself: the process that [`an_index_in_use_is_built_in_memory`] starts to hold one.
+#[test]
+#[ignore = "started by another test"]
+fn hold_an_index() {
+    let Some(path) = std::env::var_os("SIM_PIPE_HOLD") else { return };
+    let path = std::path::PathBuf::from(path);
+    let _catalog = Catalog::refresh(&path, &Fake::with_trials(1)).expect("refresh");
+    fs::write(path.with_extension("held"), "").expect("write");
+    // Held until the other process closes this one's input.
+    let _ = std::io::read_to_string(std::io::stdin());
+}
+
+#[test]
+fn an_index_in_use_is_built_in_memory() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    let path = dir.path().join("catalog.duckdb");
+    let exe = std::env::current_exe().expect("this program");
+    let mut holder = std::process::Command::new(exe)
+        .args(["--exact", "hold_an_index", "--ignored"])
+        .env("SIM_PIPE_HOLD", &path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("spawn");
+    while !path.with_extension("held").exists() {
+        assert!(holder.try_wait().expect("wait").is_none(), "the holder ended early");
+        std::thread::yield_now();
+    }
+    let catalog = Catalog::refresh(&path, &Fake::with_trials(2)).expect("refresh");
+    assert!(catalog.notes()[0].contains("in use"), "{:?}", catalog.notes());
+    assert_eq!(ask(&catalog, "select count(*) as n from trials"), "n\n2\n");
+    drop(holder.stdin.take());
+    assert!(holder.wait().expect("wait").success());
+    let catalog = Catalog::refresh(&path, &Fake::with_trials(2)).expect("refresh");
+    assert!(catalog.notes().is_empty(), "{:?}", catalog.notes());
+}
+
 #[test]
 fn failed_trials_are_rows_and_no_samples() {
     let catalog = Catalog::in_memory(&Fake::with_failures()).expect("catalog");

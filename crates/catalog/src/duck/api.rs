@@ -95,8 +95,10 @@ fn file_name() -> String {
     format!("{}duckdb{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX)
 }
 
-/// Where the library may be, in order: the folder that the environment names, beside the program,
-/// in `lib` next to its folder, the folder that the build named, and wherever the system looks.
+/// Where the library may be, in order: the folder that the environment names; beside the program;
+/// in `lib` next to its folder; in a folder `duckdb` next to that folder or up to two above (a build
+/// folder's, for programs and tests that were not installed); the folder that the build named;
+/// wherever the system looks.
 fn candidates() -> Vec<PathBuf> {
     let name = file_name();
     let mut places = Vec::new();
@@ -105,13 +107,14 @@ fn candidates() -> Vec<PathBuf> {
     }
     if let Some(dir) = env::current_exe().ok().as_deref().and_then(|exe| exe.parent()) {
         places.push(dir.join(&name));
-        places.push(dir.join("../lib").join(&name));
+        let above: Vec<_> = dir.ancestors().skip(1).take(3).collect();
+        places.extend(above.first().map(|d| d.join("lib").join(&name)));
+        places.extend(above.iter().map(|d| d.join("duckdb").join(&name)));
     }
     if let Some(dir) = option_env!("DUCKDB_LIB_DIR") {
         places.push(PathBuf::from(dir).join(&name));
     }
     places.push(PathBuf::from(name));
-    places.dedup();
     places
 }
 
