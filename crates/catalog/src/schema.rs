@@ -6,7 +6,7 @@ mod tables;
 use std::fmt::Write as _;
 
 /// Version of the tables; an index of another one is built anew.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// A table of the catalog.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,10 @@ pub(crate) fn create() -> String {
             let column = identifier(c.name);
             let _ = writeln!(sql, "COMMENT ON COLUMN {name}.{column} IS {};", literal(c.doc));
         }
+    }
+    for table in tables() {
+        let (name, about) = (literal(table.name), literal(table.doc));
+        let _ = writeln!(sql, "INSERT INTO tables VALUES ({name}, {about});");
     }
     sql
 }

@@ -235,6 +235,10 @@ fn every_column_is_documented_in_the_database_and_in_the_reference() {
     let sql = "select count(*) as n from duckdb_columns() where schema_name = 'main' \
                and comment is null and table_name != 'index_version' and database_name = current_database() and not internal";
     assert_eq!(ask(&catalog, sql), "n\n0\n");
+    assert_eq!(
+        ask(&catalog, "from tables select name where name = 'samples' or about is null"),
+        "name\nsamples\n"
+    );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/query.md");
     let text = fs::read_to_string(path).expect("docs/query.md");
     let marker = "<!-- The rest is generated from the schema; a test compares. -->\n";

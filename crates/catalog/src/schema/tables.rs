@@ -18,6 +18,10 @@ macro_rules! tables {
 }
 
 pub(super) const TABLES: &[Table] = tables! {
+    tables "These tables: where to start." {
+        name VARCHAR "Name of the table."
+        about VARCHAR "What a row of it is."
+    }
     runs "One row a run of a pipeline, from the journal." {
         run VARCHAR "Id of the run."
         pipeline VARCHAR "Name of the pipeline."

@@ -204,25 +204,24 @@ fn facts(r: &Record) -> Vec<[String; 2]> {
     out
 }
 
-/// What to type, and what it does.
+/// What to type, and what it does. The pipeline's file is not known here: keys do not hold it.
 fn commands(label: &str, record: Option<&Record>) -> Vec<[String; 2]> {
     let word = text::shell_word(label);
-    let mut out = vec![[
-        format!("sim-pipe explain {word}"),
-        "what its key is made of, and where each part came from".to_owned(),
-    ]];
-    match record.map(|r| r.class) {
-        Some(Class::Measured) => out.push([
-            format!("sim-pipe run PIPELINE.toml --remeasure {word}"),
-            "observes it again and keeps both observations".to_owned(),
-        ]),
-        _ => out.push([
-            "sim-pipe run PIPELINE.toml".to_owned(),
-            "makes it again where it is missing, and proves that nothing else is".to_owned(),
-        ]),
-    }
-    if record.is_some_and(|r| r.log.is_some()) {
-        out.push([format!("sim-pipe log {word}"), "its whole log".to_owned()]);
+    let measured = record.is_some_and(|r| r.class == Class::Measured);
+    let (flag, what) = if measured {
+        (" --remeasure", "observes it again and keeps both observations")
+    } else {
+        ("", "makes it where it is missing, from what it needs")
+    };
+    let mut out = vec![
+        [format!("sim-pipe run PIPELINE.toml --only {word}{flag}"), what.to_owned()],
+        [
+            format!("sim-pipe explain PIPELINE.toml {word} --all"),
+            "what its key is made of, where each part came from, and what differs now".to_owned(),
+        ],
+    ];
+    if let Some(r) = record.filter(|r| r.log.is_some()) {
+        out.push([format!("sim-pipe log {}", r.key.short()), "its whole log".to_owned()]);
     }
     out
 }
