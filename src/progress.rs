@@ -5,7 +5,11 @@ use crate::{env, text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim_exec::Observer;
 use sim_model::event::{EVENT_VERSION, Event, Line};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Without a bar, what has been running this long is mentioned, and again after as long.
+const STILL_RUNNING: Duration = Duration::from_secs(15);
 
 /// Shows events as they happen.
 pub(crate) struct Progress {
@@ -13,9 +17,57 @@ pub(crate) struct Progress {
     quiet: bool,
     colour: bool,
     run: String,
-    running: Vec<String>,
-    reused: u64,
+    running: Running,
+    teller: Option<Teller>,
     failures: Vec<(String, String)>,
+}
+
+/// Labels of what runs, with when it started.
+type Running = Arc<Mutex<Vec<(String, Instant)>>>;
+
+fn lock(running: &Running) -> std::sync::MutexGuard<'_, Vec<(String, Instant)>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A thread that mentions what takes long, until it is dropped.
+struct Teller {
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Teller {
+    fn start(running: Running) -> Self {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let shared = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let (stopped, wake) = &*shared;
+            let mut guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);
+            while !*guard {
+                let waited = wake.wait_timeout(guard, STILL_RUNNING);
+                guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+                if *guard {
+                    return;
+                }
+                for (label, since) in lock(&running).iter() {
+                    let for_long = since.elapsed();
+                    if for_long >= STILL_RUNNING {
+                        text::say(&format!("  running  {label}  {}", text::duration(for_long)));
+                    }
+                }
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 enum Form {
@@ -32,17 +84,20 @@ impl Progress {
             Form::Plain
         } else {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("[{bar:28}] {pos}/{len} · {msg}");
+            let style = ProgressStyle::with_template("[{bar:28}] {pos}/{len} · {elapsed} · {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=>-"));
+            bar.enable_steady_tick(Duration::from_millis(200));
             Form::Bar(bar)
         };
+        let running = Running::default();
+        let teller = matches!(form, Form::Plain).then(|| Teller::start(running.clone()));
         Self {
             form,
             quiet: global.quiet,
             colour: env::colour(global.color),
             run: run.to_owned(),
-            running: Vec::new(),
-            reused: 0,
+            running,
+            teller,
             failures: Vec::new(),
         }
     }
@@ -69,15 +124,17 @@ impl Progress {
         if done {
             bar.inc(1);
         }
-        bar.set_message(match self.running.as_slice() {
+        bar.set_message(match lock(&self.running).as_slice() {
             [] => String::new(),
-            [one] => one.clone(),
-            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+            [(one, since)] => format!("{one} {}", text::duration(since.elapsed())),
+            [(first, since), rest @ ..] => {
+                format!("{first} {} and {} more", text::duration(since.elapsed()), rest.len())
+            }
         });
     }
 
     fn ended(&mut self, label: &str) {
-        self.running.retain(|l| l != label);
+        lock(&self.running).retain(|(l, _)| l != label);
         self.tick(true);
     }
 }
@@ -103,11 +160,10 @@ impl Observer for Progress {
                 }
             }
             Event::ActionStarted { label, .. } => {
-                self.running.push(label.clone());
+                lock(&self.running).push((label.clone(), Instant::now()));
                 self.tick(false);
             }
             Event::ActionReused { label, status, .. } => {
-                self.reused += 1;
                 if *status != sim_model::Status::Ok {
                     self.failures.push((label.clone(), format!("{} (recorded)", status.name())));
                 }
@@ -139,6 +195,7 @@ impl Observer for Progress {
                 }
             }
             Event::RunFinished { .. } => {
+                self.teller = None;
                 if let Form::Bar(bar) = &self.form {
                     bar.finish_and_clear();
                 }

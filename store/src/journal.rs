@@ -39,18 +39,35 @@ fn base36(mut n: u64, width: usize) -> String {
 pub struct JournalWriter {
     file: fs::File,
     run: RunId,
+    /// Lines not written yet: a run that reuses ten thousand results says so in few writes.
+    pending: Vec<u8>,
 }
 
 impl JournalWriter {
-    /// Writes one event. A line is one `write` call, so a reader never sees half of one except at the
-    /// very end after a crash.
+    /// Adds one event. Lines about reuse may wait; any other event writes all that waited, so that a
+    /// crash loses nothing that happened.
     pub fn write(&mut self, at_unix_ms: u64, event: &Event) -> Result<Line> {
         let line =
             Line { v: EVENT_VERSION, at_unix_ms, run: self.run.0.clone(), event: event.clone() };
-        let mut bytes = serde_json::to_vec(&line).map_err(std::io::Error::other)?;
-        bytes.push(b'\n');
-        self.file.write_all(&bytes)?;
+        serde_json::to_writer(&mut self.pending, &line).map_err(std::io::Error::other)?;
+        self.pending.push(b'\n');
+        if !matches!(event, Event::ActionReused { .. }) || self.pending.len() > 64 << 10 {
+            self.flush()?;
+        }
         Ok(line)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+impl Drop for JournalWriter {
+    fn drop(&mut self) {
+        // The journal is an account, not a result: what cannot be told is not worth a failure.
+        let _ = self.flush();
     }
 }
 
@@ -59,7 +76,7 @@ impl Store {
     pub fn journal(&self, run: &RunId) -> Result<JournalWriter> {
         let path = self.root().join("journal").join(format!("{}.jsonl", run.0));
         let file = fs::OpenOptions::new().create_new(true).append(true).open(path)?;
-        Ok(JournalWriter { file, run: run.clone() })
+        Ok(JournalWriter { file, run: run.clone(), pending: Vec::new() })
     }
 
     /// Journal files, oldest first.

@@ -60,15 +60,20 @@ impl Store {
         }
     }
 
-    /// The machine-wide right to measure on this store. `None` when another process measures.
-    pub fn try_lock_measuring(&self) -> Result<Option<KeyLock>> {
-        let file = self.lock_file("locks/measuring")?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(KeyLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(e)) => {
-                Err(StoreError::at(&self.root().join("locks/measuring"), e))
-            }
+    /// Removes what dead processes left in `tmp/`, if no other process uses the store just now.
+    pub fn sweep(&self) -> Result<()> {
+        if self.read_only() {
+            return Ok(());
         }
+        let _alone = match self.lease_alone() {
+            Ok(lease) => lease,
+            Err(StoreError::InUse { .. }) => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        for entry in fs_err::read_dir(self.root().join("tmp"))? {
+            let path = entry?.path();
+            crate::tree::remove_all(&path).map_err(|e| StoreError::at(&path, e))?;
+        }
+        Ok(())
     }
 }

@@ -115,7 +115,9 @@ impl Context<'_> {
             {
                 return Ok(Done::Waited(Box::new(stored)));
             }
-            let Some(_machine) = self.wait_for(|| self.try_lock_machine(action.class))? else {
+            let mut turn = None;
+            let Some(_machine) = self.wait_for(|| self.try_lock_machine(action.class, &mut turn))?
+            else {
                 return Ok(Done::Interrupted);
             };
             let scratch = store.scratch("action-")?;
@@ -158,19 +160,32 @@ impl Context<'_> {
     }
 
     /// Measured actions have the machine for themselves, across all sim-pipe processes of this user.
-    fn try_lock_machine(&self, class: Class) -> Result<Option<File>> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&self.machine_lock)?;
-        let tried = if class == Class::Measured { file.try_lock() } else { file.try_lock_shared() };
-        match tried {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(e)) => Err(e.into()),
+    /// Whoever waits holds `turn` meanwhile, and nobody is let in without it: so a process that
+    /// measures one action after the other cannot keep another out for ever.
+    fn try_lock_machine(&self, class: Class, turn: &mut Option<File>) -> Result<Option<File>> {
+        let open = |path: &Path| {
+            File::options().create(true).truncate(false).read(true).write(true).open(path)
+        };
+        let held = |tried: std::result::Result<(), TryLockError>| match tried {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(e)) => Err(e),
+        };
+        if turn.is_none() {
+            let file = open(&self.machine_lock.with_extension("turn"))?;
+            if !held(file.try_lock())? {
+                return Ok(None);
+            }
+            *turn = Some(file);
         }
+        let file = open(&self.machine_lock)?;
+        let tried =
+            if class == Class::Measured { file.try_lock() } else { file.try_lock_shared() };
+        if !held(tried)? {
+            return Ok(None);
+        }
+        *turn = None;
+        Ok(Some(file))
     }
 
     fn run_in(

@@ -96,6 +96,7 @@ pub fn run(
     let start = Instant::now();
     let level =
         sandbox::probe(options.sandbox).map_err(|problem| ExecError::NoSandbox { problem })?;
+    store.sweep()?;
     let _lease = store.lease()?;
     let identity = machine.identity();
     let resolver = Resolver::new(store, plan, root, machine, options.path_var.clone());
