@@ -264,7 +264,9 @@ fn attach(
 ) -> Result<(), ReportError> {
     let mut todo = vec![root.to_path_buf()];
     while let Some(path) = todo.pop() {
-        let meta = fs::symlink_metadata(&path).at(&path)?;
+        // The member itself may be a link: that is how inputs are laid out.
+        let meta = if path == root { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
+        let meta = meta.at(&path)?;
         if meta.is_dir() {
             let mut below = Vec::new();
             for entry in fs::read_dir(&path).at(&path)? {

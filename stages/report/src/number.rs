@@ -3,7 +3,7 @@
 /// A narrow space that keeps digit groups together on one line.
 const THIN: char = '\u{202f}';
 
-/// `digits` significant digits without an exponent between 10^-6 and 10^9, thousands apart.
+/// `digits` significant digits, thousands apart; below 10^-4 and from 10^9 on with a power of ten.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "not finite".to_owned();
@@ -15,12 +15,19 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     let scientific = format!("{:.*e}", digits.saturating_sub(1), value);
     let exponent: i32 =
         scientific.rsplit_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or_default();
-    if !(-6..9).contains(&exponent) {
-        return scientific.replace("e", "\u{b7}10^");
+    if !(-4..9).contains(&exponent) {
+        let mantissa = scientific.split('e').next().unwrap_or_default().replace('-', "\u{2212}");
+        return format!("{mantissa}\u{d7}10{}", superscript(exponent));
     }
     let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
     let scale = 10f64.powi((exponent + 1 - digits as i32).max(0));
     group(&format!("{:.*}", decimals, (value / scale).round_to(decimals) * scale))
+}
+
+fn superscript(n: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raised = |c: char| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize]);
+    n.to_string().chars().map(raised).collect()
 }
 
 trait RoundTo {
@@ -151,7 +158,8 @@ mod tests {
         assert_eq!(significant(1234.0, 3), "1230");
         assert_eq!(significant(123_456.0, 3), "123\u{202f}000");
         assert_eq!(significant(-0.5, 3), "\u{2212}0.500");
-        assert_eq!(significant(1.5e-9, 2), "1.5\u{b7}10^-9");
+        assert_eq!(significant(1.5e-9, 2), "1.5\u{d7}10⁻⁹");
+        assert_eq!(significant(-5.54e-5, 3), "\u{2212}5.54\u{d7}10⁻⁵");
         assert_eq!(significant(f64::NAN, 3), "not finite");
         assert_eq!(significant(0.0, 3), "0");
     }

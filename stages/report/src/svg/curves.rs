@@ -73,7 +73,7 @@ pub(crate) fn panel(p: &Panel) -> Option<String> {
 }
 
 fn grid(out: &mut String, x: &Scale, y: &Scale) {
-    let (major, minor) = x.ticks(6);
+    let (major, minor) = x.ticks(34.0);
     for v in minor {
         let px = at(x.at(v));
         let _ = write!(out, "<path class=\"tick\" d=\"M{px} {BOTTOM}v3\"/>");
@@ -86,7 +86,7 @@ fn grid(out: &mut String, x: &Scale, y: &Scale) {
              <text x=\"{px}\" y=\"208\" text-anchor=\"middle\">{label}</text>"
         );
     }
-    let (major, minor) = y.ticks(6);
+    let (major, minor) = y.ticks(20.0);
     for v in minor {
         let py = at(y.at(v));
         let _ = write!(out, "<path class=\"tick\" d=\"M{LEFT} {py}h-3\"/>");

@@ -30,8 +30,8 @@ impl Scale {
         self.from + share.clamp(-0.1, 1.1) * (self.to - self.from)
     }
 
-    /// Ticks with their labels, and unlabelled ones in between.
-    pub(crate) fn ticks(&self, most: usize) -> (Vec<(f64, String)>, Vec<f64>) {
+    /// Ticks with their labels, at least `gap` apart, and unlabelled ones in between.
+    pub(crate) fn ticks(&self, gap: f64) -> (Vec<(f64, String)>, Vec<f64>) {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let within = |v: &f64| (self.low..=self.high).contains(v);
         let steps = |digits: &[f64], every: i32| -> Vec<f64> {
@@ -52,7 +52,10 @@ impl Scale {
             steps(&[1.0], 2),
             steps(&[1.0], 3),
         ];
-        let labelled = choices.iter().find(|c| c.len() <= most).or_else(|| choices.last()).cloned();
+        let apart = |values: &[f64]| {
+            values.windows(2).all(|pair| (self.at(pair[1]) - self.at(pair[0])).abs() >= gap)
+        };
+        let labelled = choices.iter().find(|c| apart(c)).or_else(|| choices.last()).cloned();
         let labelled = labelled.unwrap_or_default();
         let minor = if (self.high / self.low) < 2000.0 {
             steps(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 1)
@@ -95,11 +98,11 @@ mod tests {
     #[test]
     fn ticks_are_round_few_and_within() {
         let s = Scale::log([0.01, 20.0].into_iter(), 0.0, 100.0, 3.0).unwrap();
-        let (ticks, _) = s.ticks(6);
+        let (ticks, _) = s.ticks(15.0);
         let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
         assert_eq!(labels, ["0.01", "0.1", "1", "10"]);
         let s = Scale::log([100.0, 4000.0].into_iter(), 0.0, 100.0, 3.0).unwrap();
-        let (ticks, _) = s.ticks(6);
+        let (ticks, _) = s.ticks(15.0);
         let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
         assert_eq!(labels, ["100", "200", "500", "1k", "2k"]);
     }

@@ -19,7 +19,7 @@ const WIDTH: f64 = 280.0;
 pub(crate) fn axis(values: impl Iterator<Item = f64>) -> Option<(Scale, String)> {
     let scale = Scale::log(values, 6.0, WIDTH - 6.0, 3.0)?;
     let mut out = format!("<svg class=\"strip\" viewBox=\"0 0 {WIDTH} 14\" aria-hidden=\"true\">");
-    for (v, label) in scale.ticks(7).0 {
+    for (v, label) in scale.ticks(34.0).0 {
         let _ = write!(
             out,
             "<text x=\"{}\" y=\"11\" text-anchor=\"middle\">{label}</text>",
@@ -38,7 +38,7 @@ pub(crate) fn strip(scale: &Scale, dots: &[Dot]) -> String {
     let mut out =
         format!("<svg class=\"strip row\" viewBox=\"0 0 {WIDTH} {TALL}\" aria-hidden=\"true\">");
     let mut d = String::new();
-    for (v, _) in scale.ticks(7).0 {
+    for (v, _) in scale.ticks(34.0).0 {
         let _ = write!(d, "M{} 0v{TALL}", at(scale.at(v)));
     }
     let _ = write!(out, "<path class=\"grid\" d=\"{d}\"/>");
@@ -87,7 +87,7 @@ pub(crate) fn samples(title: &str, lines: &[SampleLine]) -> Option<String> {
         escape(title)
     );
     let bottom = height - 20.0;
-    for (v, label) in scale.ticks(8).0 {
+    for (v, label) in scale.ticks(38.0).0 {
         let x = at(scale.at(v));
         let _ = write!(
             out,

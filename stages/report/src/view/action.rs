@@ -60,7 +60,8 @@ pub(crate) fn users(ctx: &Ctx<'_>) -> BTreeMap<Digest, Vec<usize>> {
     let mut out: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
     for (i, page) in ctx.input.pages.iter().enumerate() {
         let Some(record) = page.record.map(|r| &ctx.input.records[r]) else { continue };
-        for key in record.inputs.iter().filter_map(|input| input.key) {
+        let makers = record.inputs.iter().filter_map(|input| ctx.maker(input));
+        for key in makers.filter_map(|m| Some(ctx.input.records[ctx.input.pages[m].record?].key)) {
             let list = out.entry(key).or_default();
             if list.last() != Some(&i) {
                 list.push(i);
@@ -174,7 +175,13 @@ fn facts(r: &Record) -> Vec<[String; 2]> {
         ["Started".into(), date(r.started_unix_ms)],
         ["Wall time of the whole action".into(), seconds(r.usage.wall_ms * 1e-3)],
         ["CPU time".into(), seconds(r.usage.cpu_ms * 1e-3)],
-        ["Peak memory of its processes".into(), bytes(r.usage.peak_tree_bytes)],
+        [
+            "Peak memory of its processes".into(),
+            match r.usage.peak_tree_bytes {
+                0 => "ended before the first sample".into(),
+                n => bytes(n),
+            },
+        ],
         ["Sandbox".into(), text::line(&r.sandbox)],
     ];
     for (name, value) in r.limits.iter().take(10) {
@@ -332,10 +339,9 @@ fn fill_lists(
     out: &mut ActionPage,
 ) {
     for input in r.inputs.iter().take(room.rows()) {
-        let page = input.key.as_ref().and_then(|k| ctx.page_of(k));
-        let maker = input.key.as_ref().and_then(|k| ctx.pages.get(k));
+        let maker = ctx.maker(input).map(|i| &ctx.input.pages[i]);
         let from = match (maker, &input.source) {
-            (Some(i), _) => cut(&ctx.input.pages[*i].label),
+            (Some(page), _) => cut(&page.label),
             (None, Some(source)) => format!("file {}", cut(source)),
             (None, None) => input.key.map_or_else(|| "no output".into(), |k| k.short()),
         };
@@ -343,7 +349,7 @@ fn fill_lists(
             name: cut(&input.name),
             tree: input.tree.map_or_else(|| "none".into(), |t| t.short()),
             from,
-            href: page.map_or_else(String::new, |p| format!("{p}.html")),
+            href: maker.map_or_else(String::new, |p| format!("{}.html", p.stem)),
         });
     }
     out.more_inputs = r.inputs.len().saturating_sub(room.rows());

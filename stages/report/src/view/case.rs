@@ -175,11 +175,15 @@ pub(crate) fn gate_line(g: &sim_engine_protocol::GateResult) -> [String; 5] {
         sim_engine_protocol::GateOperator::AtLeast => "\u{2265}",
         sim_engine_protocol::GateOperator::Equal => "=",
     };
+    let unit = match g.unit.as_str() {
+        "" | "1" => String::new(),
+        unit => format!("\u{a0}{}", text::line(unit)),
+    };
     [
         text::line(&g.id),
         text::line(&g.metric),
-        format!("{} {}", short(g.value), text::line(&g.unit)),
-        format!("{operator} {} {}", short(g.limit), text::line(&g.unit)),
+        format!("{}{unit}", short(g.value)),
+        format!("{operator} {}{unit}", short(g.limit)),
         if g.passed { "holds" } else { "fails" }.to_owned(),
     ]
 }

@@ -34,6 +34,9 @@ pub(crate) struct Ctx<'a> {
     pub(crate) machines: Vec<&'a Machine>,
     /// Pages by key.
     pub(crate) pages: BTreeMap<Digest, usize>,
+    /// Pages by output: an input keeps the key it had when it was used, and its maker may have got
+    /// another one since, with the same bytes.
+    pub(crate) makers: BTreeMap<Digest, usize>,
 }
 
 /// What the frame of every page shows.
@@ -94,9 +97,11 @@ impl Ctx<'_> {
         self.cases.columns.iter().enumerate().map(|(i, c)| ColumnHead::of(i, c)).collect()
     }
 
-    /// The stem of the page of an action.
-    pub(crate) fn page_of(&self, key: &Digest) -> Option<&str> {
-        self.pages.get(key).map(|i| self.input.pages[*i].stem.as_str())
+    /// The page of the action that made an input.
+    pub(crate) fn maker(&self, input: &sim_model::record::RecordInput) -> Option<usize> {
+        let key = input.key?;
+        let by_tree = || self.makers.get(input.tree.as_ref()?);
+        self.pages.get(&key).or_else(by_tree).copied()
     }
 
     /// A short name for a machine.
@@ -165,7 +170,14 @@ pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
         .enumerate()
         .filter_map(|(i, p)| Some((input.records[p.record?].key, i)))
         .collect();
-    let ctx = Ctx { input, cases: &cases, machines, pages };
+    let makers = input
+        .pages
+        .iter()
+        .enumerate()
+        .rev()
+        .filter_map(|(i, p)| Some((input.records[p.record?].output.as_ref()?.digest, i)))
+        .collect();
+    let ctx = Ctx { input, cases: &cases, machines, pages, makers };
 
     let title = site_title(&ctx);
     let nav = [

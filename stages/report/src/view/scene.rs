@@ -115,7 +115,7 @@ fn gates(ctx: &Ctx<'_>, name: &str) -> Vec<GateRow> {
                         GateOperator::AtLeast => "\u{2265}",
                         GateOperator::Equal => "=",
                     };
-                    let unit = if g.unit.is_empty() {
+                    let unit = if matches!(g.unit.as_str(), "" | "1") {
                         String::new()
                     } else {
                         format!("\u{a0}{}", text::line(&g.unit))
@@ -175,7 +175,8 @@ fn gate_cell(worst: Option<Worst<'_>>, unit: &str) -> GateCell {
 /// A threshold or value: as it was written where that is short, else with three digits.
 pub(crate) fn short(value: f64) -> String {
     let exact = value.to_string();
-    if exact.trim_start_matches('-').len() <= 6 && value.is_finite() {
+    let digits = exact.trim_start_matches(['-', '0', '.']).len();
+    if exact.len() <= 6 && value.is_finite() && (digits <= 3 || value.fract() == 0.0) {
         exact.replace('-', "\u{2212}")
     } else {
         significant(value, 3)

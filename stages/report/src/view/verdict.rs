@@ -82,6 +82,10 @@ pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
             sentences.push(sentence(ctx, &scene, &pairs, &other.name, &reference.name));
         }
     }
+    let alone = columns.len() == 1;
+    if alone {
+        sentences.extend(lone_sentence(ctx, &scene, &cases));
+    }
     let mut caveats = settings::caveats(ctx, name, &compared, &mut dropped);
     let repeats = cells().map(|c| c.timed.len()).max().unwrap_or(0);
     if repeats == 1 {
@@ -97,14 +101,10 @@ pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
     }
     let (grade, tone) = if planned == 0 {
         ("not timed", "quiet")
+    } else if alone {
+        ("one engine, nothing to compare", "quiet")
     } else if compared.is_empty() {
-        let several = columns.len() > 1;
-        let why = if several {
-            "no case that two engines of one group completed"
-        } else {
-            "one engine only"
-        };
-        caveats.insert(0, why.to_owned());
+        caveats.insert(0, "no case that two engines of one group completed".to_owned());
         ("not comparable", "quiet")
     } else if !dropped.is_empty() {
         ("not comparable", "bad")
@@ -122,6 +122,36 @@ pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
         caveats,
         passed: format!("{passed}/{planned}"),
     }
+}
+
+/// What the only engine took.
+fn lone_sentence(ctx: &Ctx<'_>, scene: &str, cases: &[&Case]) -> Option<String> {
+    let name = text::line(&ctx.cases.columns[0].name);
+    let cell = |c: &&&Case| c.cells[0].as_ref().filter(|x| x.complete()).and_then(|x| x.ms);
+    let mut done: Vec<(&Case, crate::stats::Summary)> =
+        cases.iter().filter_map(|c| Some((*c, cell(&c)?))).collect();
+    done.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let ms = |s: &crate::stats::Summary| {
+        let f = |v: f64| significant(v, 3);
+        let range =
+            if s.q1 < s.q3 { format!(" [{}, {}]", f(s.q1), f(s.q3)) } else { String::new() };
+        format!("{}{range}\u{a0}ms", f(s.median))
+    };
+    let (first, last) = (done.first()?, done.last()?);
+    let opening = format!("On \u{201c}{scene}\u{201d} on {}, ", ctx.machine_name(first.0.machine));
+    let at = |c: &Case| format!("{} at {}", words::case(c), timestep(c.timestep));
+    Some(if done.len() == 1 {
+        format!("{opening}{name} took {} per step of {}.", ms(&first.1), at(first.0))
+    } else {
+        format!(
+            "{opening}{name} took from {} ({}) to {} ({}) per step over {} cases.",
+            ms(&first.1),
+            at(first.0),
+            ms(&last.1),
+            at(last.0),
+            done.len()
+        )
+    })
 }
 
 fn sentence(ctx: &Ctx<'_>, scene: &str, pairs: &[(&Case, Ratio)], x: &str, y: &str) -> String {
