@@ -64,7 +64,6 @@ fn a_place_that_cannot_be_written_gives_an_index_in_memory() {
 
 /// Not a test by itself: the process that [`an_index_in_use_is_built_in_memory`] starts to hold one.
 #[test]
-#[ignore = "started by another test"]
 fn hold_an_index() {
     let Some(path) = std::env::var_os("SIM_PIPE_HOLD") else { return };
     let path = std::path::PathBuf::from(path);
@@ -80,7 +79,7 @@ fn an_index_in_use_is_built_in_memory() {
     let path = dir.path().join("catalog.duckdb");
     let exe = std::env::current_exe().expect("this program");
     let mut holder = std::process::Command::new(exe)
-        .args(["--exact", "hold_an_index", "--ignored"])
+        .args(["--exact", "hold_an_index"])
         .env("SIM_PIPE_HOLD", &path)
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())

