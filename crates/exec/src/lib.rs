@@ -33,6 +33,7 @@ pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
 pub use tools::Tools;
 
 /// Milliseconds since 1970 UTC.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]
 pub fn unix_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -40,6 +41,7 @@ pub fn unix_ms() -> u64 {
 }
 
 /// Nanoseconds since 1970 UTC.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]
 pub fn unix_ns() -> i128 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
