@@ -69,6 +69,8 @@ pub struct Cell {
     pub stage: String,
     /// `STAGE` or `STAGE[CELL]`.
     pub label: String,
+    /// The pipeline's title. It may enter an action's arguments only where people read it.
+    pub pipeline_title: String,
     /// Parameters as given, matrix placeholders filled in. Defaults are the kind's business.
     pub params: BTreeMap<String, Value>,
     /// Origins of `params`, by parameter name.

@@ -315,8 +315,20 @@ fn cell(
     let inputs = common.inputs;
     let stage = stage.name.to_owned();
     let params = values;
-    let cell =
-        Cell { stage, label, params, origins, bindings, inputs, run, outputs, seed, timeout };
+    let pipeline_title = pipeline.title.clone();
+    let cell = Cell {
+        stage,
+        label,
+        pipeline_title,
+        params,
+        origins,
+        bindings,
+        inputs,
+        run,
+        outputs,
+        seed,
+        timeout,
+    };
     good.then_some((cell, limits, env))
 }
 

@@ -15,7 +15,7 @@ const PARAMS: &[Param] = &[
         name: "title",
         ty: ParamType::Str,
         required: false,
-        doc: "Title of the site. Default: made from the engines.",
+        doc: "Title of the site. Default: the pipeline's.",
     },
     Param {
         name: "description",
@@ -119,7 +119,7 @@ impl Kind for Report {
         draft.seed = cell.seed;
         draft.timeout = cell.timeout;
         for (name, default) in [
-            ("title", Value::Str(String::new())),
+            ("title", Value::Str(cell.pipeline_title.clone())),
             ("description", Value::Str(String::new())),
             ("question", Value::Str(String::new())),
             ("interest", Value::Str(String::new())),
