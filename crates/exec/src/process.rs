@@ -111,7 +111,7 @@ pub(crate) fn run(
         let now = Instant::now();
         if now >= next_sample {
             next_sample = now + SAMPLE;
-            let bytes = usage::resident(&usage::tree(child.pid)[1..]);
+            let bytes = usage::resident(&child.program_tree());
             peak_bytes = peak_bytes.max(bytes);
             if bytes > memory_cap && stopping.is_none() {
                 // Growing without bound: no grace, it could take the machine down.

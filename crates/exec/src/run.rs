@@ -318,7 +318,8 @@ fn judge(
     level: Level,
 ) -> (Status, String) {
     let Ended { status, left_behind, .. } = finished.ended;
-    if left_behind > 0 {
+    // What outlives `bwrap` is a process of its own, on its way out.
+    if left_behind > 0 && level != Level::Bubblewrap {
         warnings.push(match left_behind {
             1 => "it left a process behind, which was killed".to_owned(),
             n => format!("it left {n} processes behind, which were killed"),

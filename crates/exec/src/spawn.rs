@@ -1,8 +1,10 @@
 //! Starts one process in its confinement, under a supervisor.
 //!
 //! ```text
-//! sim-pipe ── supervisor (own session; pid 1 of its pid namespace, or a child subreaper)
+//! sim-pipe ── supervisor (own session, child subreaper)
 //!                └── the action's program, and whatever it starts
+//! sim-pipe ── stand-in (own session) ── supervisor (pid 1 of its pid namespace)
+//!                                          └── the action's program, and whatever it starts
 //! ```
 //! The supervisor is a fork of this process that never executes anything. It reaps, and when the
 //! program ends it kills everything the program left behind, so nothing outlives its action. The
@@ -60,6 +62,8 @@ pub(crate) struct Child {
     /// Standard output and error of everything in the tree.
     pub(crate) output: OwnedFd,
     report: OwnedFd,
+    /// How many processes at the top of the tree are our own.
+    own: usize,
 }
 
 /// How it ended.
@@ -337,6 +341,7 @@ fn spawn_owned(spec: &Spec, rules: Option<Rules>) -> io::Result<Child> {
         rules,
         namespaces,
     };
+    let own = if plan.namespaces.is_some() { 2 } else { 1 };
     let mut command = Command::new(&spec.program);
     command
         .args(&spec.args)
@@ -359,7 +364,7 @@ fn spawn_owned(spec: &Spec, rules: Option<Rules>) -> io::Result<Child> {
     check(fd)?;
     // SAFETY: `fd` is fresh and owned by nothing else.
     let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
-    Ok(Child { pid, pidfd, output, report })
+    Ok(Child { pid, pidfd, output, report, own })
 }
 
 /// Runs in the child between fork and exec. Returns in the process that will execute the program.
@@ -376,6 +381,13 @@ fn confine(plan: &mut Plan) -> io::Result<()> {
         match &mut plan.namespaces {
             Some(n) => {
                 n.enter()?;
+                // The first process of a pid namespace is deaf to signals that it does not handle,
+                // and adopts every orphan: no role for a program, the right one for a supervisor.
+                let first = libc::fork();
+                check(first)?;
+                if first > 0 {
+                    stand_in(first);
+                }
                 check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
             }
             None => check(libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1))?,
@@ -398,6 +410,26 @@ fn confine(plan: &mut Plan) -> io::Result<()> {
         rules.restrict_self().map_err(|_| io::Error::from_raw_os_error(libc::EPERM))?;
     }
     Ok(())
+}
+
+/// The supervisor's parent outside its pid namespace: ends when the supervisor does.
+///
+/// # Safety
+/// Only in a forked child that will never return.
+unsafe fn stand_in(supervisor: libc::pid_t) -> ! {
+    // SAFETY: plain system calls; nothing is allocated.
+    unsafe {
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::close_range(0, libc::c_uint::MAX, 0);
+        let mut status = 0;
+        while libc::waitpid(supervisor, &raw mut status, 0) < 0
+            && *libc::__errno_location() == libc::EINTR
+        {}
+        // When the supervisor could not report, this stands for the program's end.
+        libc::_exit(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + 9 });
+    }
 }
 
 /// The supervisor: waits for the program, kills what it left, reports, ends.
@@ -478,9 +510,14 @@ impl Child {
         unsafe { libc::kill(-(self.pid.cast_signed()), signal) };
     }
 
+    /// The program and everything it started.
+    pub(crate) fn program_tree(&self) -> Vec<u32> {
+        crate::usage::tree(self.pid).into_iter().skip(self.own).collect()
+    }
+
     /// Kills everything in the tree but the supervisor, which then ends by itself.
     pub(crate) fn kill_tree(&self) {
-        for pid in crate::usage::tree(self.pid).into_iter().skip(1) {
+        for pid in self.program_tree() {
             // SAFETY: at worst the process is gone.
             unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
         }
