@@ -1,0 +1,25 @@
+//! The whole program from outside: one binary, one module a behaviour. Everything here runs the real
+//! `sim-pipe`; see `harness.rs` for how.
+#![expect(clippy::print_stderr, reason = "what is skipped must be seen")]
+
+mod cache;
+mod commands;
+mod explain;
+mod fake;
+mod harness;
+
+/// A file that no `mod` names is a test that never runs.
+#[test]
+fn no_file_is_forgotten() {
+    let main = include_str!("main.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    for entry in std::fs::read_dir(folder).expect("read tests/it") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().and_then(|n| n.to_str()).expect("a name");
+        assert!(
+            name == "main" || main.contains(&format!("\nmod {name};")),
+            "{} is not part of the tests: add `mod {name};` to main.rs",
+            path.display()
+        );
+    }
+}
