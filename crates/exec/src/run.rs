@@ -234,7 +234,14 @@ impl Context<'_> {
             judge(action, dir, &finished, memory_cap, &mut warnings, self.level);
         let out = dir.path.join("out");
         let keeps = matches!(status, Status::Ok | Status::GateFailed);
-        if keeps && let Err(problem) = outputs::check(&out, &action.outputs)? {
+        // An action may do anything to its own folder, so to this one too.
+        if !out.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+            if keeps {
+                (status, reason) = (Status::Failed, "it removed or replaced out/".to_owned());
+            }
+            sim_store::tree::remove_all(&out)?;
+            fs::create_dir(&out)?;
+        } else if keeps && let Err(problem) = outputs::check(&out, &action.outputs)? {
             (status, reason) = (Status::Failed, problem);
         }
         let kept = !matches!(status, Status::Failed | Status::TimedOut | Status::OutOfMemory)

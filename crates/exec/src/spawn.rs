@@ -401,6 +401,8 @@ fn confine(plan: &mut Plan) -> io::Result<()> {
         if let Some(n) = &plan.namespaces {
             check(libc::chdir(n.cwd.as_ptr()))?;
         }
+        // Whatever sim-pipe's caller had open is no business of the program.
+        libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int);
         for fd in &plan.keep {
             check(libc::fcntl(*fd, libc::F_SETFD, 0))?;
         }
