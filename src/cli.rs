@@ -139,8 +139,11 @@ fn show(e: &CliError, global: &Global) {
         text::out(&line.to_string());
         return;
     }
-    let (red, cyan, off) =
-        if env::colour(global.color) { ("\x1b[1;31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "") };
+    let (red, cyan, off) = if env::colour(global.color) {
+        ("\x1b[1;31m", "\x1b[36m", "\x1b[0m")
+    } else {
+        ("", "", "")
+    };
     text::say(&format!("{red}error{off}: {}", e.message));
     for hint in &e.hints {
         text::say(&format!("{cyan}hint{off}: {hint}"));

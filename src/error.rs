@@ -78,7 +78,9 @@ impl From<StoreError> for CliError {
                 error.hint("`sim-pipe run` makes one; --store or SIM_PIPE_STORE name another place")
             }
             StoreError::NotAStore { .. } => error.hint("choose an empty folder for --store"),
-            StoreError::NewerFormat { .. } => error.hint("use the sim-pipe that wrote it, or another store"),
+            StoreError::NewerFormat { .. } => {
+                error.hint("use the sim-pipe that wrote it, or another store")
+            }
             StoreError::InUse { .. } => error.hint("wait for the run to end, then try again"),
             StoreError::DamagedRecord { .. }
             | StoreError::Damaged { .. }

@@ -85,7 +85,9 @@ impl Progress {
         } else {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("[{bar:28}] {pos}/{len} · {elapsed} · {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=>-"));
+            bar.set_style(
+                style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=>-"),
+            );
             bar.enable_steady_tick(Duration::from_millis(200));
             Form::Bar(bar)
         };

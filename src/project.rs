@@ -33,7 +33,8 @@ impl Project {
         let root = folder.join(relative.as_deref().unwrap_or("."));
         let root = root.canonicalize().map_err(|e| {
             let message = format!("the project's root {} cannot be used: {e}", root.display());
-            CliError::new(exit::PIPELINE, message).hint("`pipeline.root` names it relative to the file")
+            CliError::new(exit::PIPELINE, message)
+                .hint("`pipeline.root` names it relative to the file")
         })?;
         let file = pipeline
             .strip_prefix(&root)
@@ -115,8 +116,11 @@ impl Project {
             return Ok(found);
         }
         let stages: Vec<&str> = self.plan.stages.iter().map(|s| s.name.as_str()).collect();
-        Err(CliError::new(exit::NOTHING, format!("nothing in {} is called `{selector}`", self.file))
-            .hint(format!("its stages are {}; `sim-pipe plan` lists all labels", stages.join(", "))))
+        Err(CliError::new(
+            exit::NOTHING,
+            format!("nothing in {} is called `{selector}`", self.file),
+        )
+        .hint(format!("its stages are {}; `sim-pipe plan` lists all labels", stages.join(", "))))
     }
 }
 

@@ -5,7 +5,10 @@ use std::io::Write as _;
 use std::time::Duration;
 
 /// Writes a line of data. A reader that went away (`| head`) ends the program quietly.
-#[expect(clippy::disallowed_methods, reason = "nobody reads any more: there is nothing to return to")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nobody reads any more: there is nothing to return to"
+)]
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
     if stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).is_err() {
@@ -14,7 +17,10 @@ pub(crate) fn out(text: &str) {
 }
 
 /// Writes bytes of data as they are.
-#[expect(clippy::disallowed_methods, reason = "nobody reads any more: there is nothing to return to")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nobody reads any more: there is nothing to return to"
+)]
 pub(crate) fn out_bytes(bytes: &[u8]) {
     if std::io::stdout().lock().write_all(bytes).is_err() {
         std::process::exit(0);

@@ -26,8 +26,11 @@ pub(crate) fn run(global: &Global, args: &AuditArgs) -> CliResult {
     let _lease = store.lease()?;
     let options = project.options()?;
     let Some(root) = store.root_named(&project.plan.name)? else {
-        return Err(CliError::new(exit::NOTHING, format!("`{}` has no finished run", project.plan.name))
-            .hint(format!("`sim-pipe run {}` makes one", args.pipeline.display())));
+        return Err(CliError::new(
+            exit::NOTHING,
+            format!("`{}` has no finished run", project.plan.name),
+        )
+        .hint(format!("`sim-pipe run {}` makes one", args.pipeline.display())));
     };
     let resolver = Resolver::new(
         &store,
@@ -46,10 +49,16 @@ pub(crate) fn run(global: &Global, args: &AuditArgs) -> CliResult {
         let problem = match state {
             State::Reused(stored) => match by_label.get(action.label.as_str()) {
                 Some(e) if e.key == stored.record.key => continue,
-                Some(e) => format!("the last run used key {}, today's is {}", e.key.short(), stored.record.key.short()),
+                Some(e) => format!(
+                    "the last run used key {}, today's is {}",
+                    e.key.short(),
+                    stored.record.key.short()
+                ),
                 None => "the last run did not reach it".to_owned(),
             },
-            State::WouldRun(r) => format!("its key is {} today, which is not recorded", r.key.short()),
+            State::WouldRun(r) => {
+                format!("its key is {} today, which is not recorded", r.key.short())
+            }
             State::Waits(first) => {
                 format!("it depends on {}, which would run", project.plan.actions[*first].label)
             }
@@ -74,7 +83,9 @@ pub(crate) fn run(global: &Global, args: &AuditArgs) -> CliResult {
                     blobs.entry(log).or_insert_with(|| r.label.clone());
                 }
             }
-            Ok(None) => findings.push((e.label.clone(), format!("its record {} is gone", e.key.short()))),
+            Ok(None) => {
+                findings.push((e.label.clone(), format!("its record {} is gone", e.key.short())))
+            }
             Err(error) => findings.push((e.label.clone(), error.to_string())),
         }
     }

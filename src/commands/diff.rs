@@ -65,7 +65,10 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
         for (mark, path) in sim_store::tree::diff(&scan(&x.digest)?, &scan(&y.digest)?) {
             let path = String::from_utf8_lossy(&path).into_owned();
             if global.json {
-                text::out(&serde_json::json!({"v": 1, "file": path, "change": mark.to_string()}).to_string());
+                text::out(
+                    &serde_json::json!({"v": 1, "file": path, "change": mark.to_string()})
+                        .to_string(),
+                );
             } else {
                 text::out(&format!("  {mark} {path}"));
             }
@@ -79,7 +82,9 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
 
 fn find(store: &Store, text: &str) -> Result<Record, CliError> {
     let (name, generation) = match text.rsplit_once('@') {
-        Some((name, n)) if n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty() => (name, n.parse::<u32>().ok()),
+        Some((name, n)) if n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty() => {
+            (name, n.parse::<u32>().ok())
+        }
         _ => (text, None),
     };
     let record = by_key(store, name)?;

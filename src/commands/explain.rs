@@ -184,9 +184,7 @@ impl Explainer<'_> {
             return Ok(before
                 .iter()
                 .filter(|(k, v)| now.get(*k) != Some(v))
-                .map(|(k, v)| {
-                    format!("{k}: {v} → {}", now.get(k).map_or("(none)", String::as_str))
-                })
+                .map(|(k, v)| format!("{k}: {v} → {}", now.get(k).map_or("(none)", String::as_str)))
                 .collect());
         }
         if path == "kind.fingerprint" {
@@ -196,7 +194,8 @@ impl Explainer<'_> {
         let find = |inputs: &[sim_model::record::RecordInput]| {
             inputs.iter().find(|i| i.name == name).cloned()
         };
-        let (Some(before), Some(now)) = (find(&record.inputs), find(&resolved.record_inputs)) else {
+        let (Some(before), Some(now)) = (find(&record.inputs), find(&resolved.record_inputs))
+        else {
             return Ok(Vec::new());
         };
         let mut lines = Vec::new();

@@ -61,7 +61,8 @@ pub(crate) fn by_key(store: &Store, prefix: &str) -> Result<Record, CliError> {
         .collect();
     let keys: std::collections::BTreeSet<_> = found.iter().map(|r| r.key).collect();
     if hex && keys.len() > 1 && !found.iter().any(|r| r.label == prefix) {
-        let list: Vec<String> = found.iter().take(5).map(|r| format!("{} {}", r.key.short(), r.label)).collect();
+        let list: Vec<String> =
+            found.iter().take(5).map(|r| format!("{} {}", r.key.short(), r.label)).collect();
         return Err(CliError::new(exit::NOTHING, format!("`{prefix}` begins {} keys", keys.len()))
             .hint(format!("write more of it: {}", list.join(", "))));
     }
@@ -93,11 +94,14 @@ pub(crate) fn by_label(store: &Store, pipeline: &str, label: &str) -> Result<Rec
         }
         (None, several) => {
             let list: Vec<&str> = several.iter().take(5).map(|e| e.label.as_str()).collect();
-            return Err(CliError::new(exit::NOTHING, format!("{} actions begin with `{label}`", several.len()))
-                .hint(format!("such as {}", list.join(", "))));
+            return Err(CliError::new(
+                exit::NOTHING,
+                format!("{} actions begin with `{label}`", several.len()),
+            )
+            .hint(format!("such as {}", list.join(", "))));
         }
     };
-    store.record_generation(&entry.key, entry.generation)?.ok_or_else(|| {
-        CliError::new(exit::STORE, format!("the record of {} is gone", entry.label))
-    })
+    store
+        .record_generation(&entry.key, entry.generation)?
+        .ok_or_else(|| CliError::new(exit::STORE, format!("the record of {} is gone", entry.label)))
 }

@@ -29,11 +29,17 @@ pub(crate) fn run(args: &NewArgs) -> CliResult {
         .trim_matches('-')
         .to_owned();
     if slug.is_empty() {
-        return Err(CliError::new(exit::USAGE, format!("`{}` names no folder", args.folder.display())));
+        return Err(CliError::new(
+            exit::USAGE,
+            format!("`{}` names no folder", args.folder.display()),
+        ));
     }
     if args.folder.exists() && fs::read_dir(&args.folder)?.next().is_some() {
-        return Err(CliError::new(exit::USAGE, format!("{} is there and not empty", args.folder.display()))
-            .hint("choose a folder that does not exist yet"));
+        return Err(CliError::new(
+            exit::USAGE,
+            format!("{} is there and not empty", args.folder.display()),
+        )
+        .hint("choose a folder that does not exist yet"));
     }
     fs::create_dir_all(&args.folder)?;
     for (file, content) in FILES {

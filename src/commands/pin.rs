@@ -31,12 +31,13 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         Some(root) => root.canonicalize()?,
         None => {
             let here = std::env::current_dir()?;
-            here.ancestors().find(|d| d.join("engines").is_dir()).map(Path::to_path_buf).ok_or_else(
-                || {
+            here.ancestors()
+                .find(|d| d.join("engines").is_dir())
+                .map(Path::to_path_buf)
+                .ok_or_else(|| {
                     CliError::new(exit::NOTHING, "no engines/ at or above the working folder")
                         .hint("--root names the project's root")
-                },
-            )?
+                })?
         }
     };
     let pin_path = root.join("engines").join(&args.engine).join("engine.toml");
@@ -76,8 +77,11 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         .map_err(|e| CliError::new(exit::MISSING, format!("`cargo` could not be started: {e}")))?;
     if !status.success() {
         let list: Vec<String> = versions.iter().map(|(k, v)| format!("{k} {v}")).collect();
-        return Err(CliError::new(exit::PIPELINE, format!("cargo cannot resolve {}", list.join(", ")))
-            .hint("nothing was changed; `cargo info CRATE` lists the versions there are"));
+        return Err(CliError::new(
+            exit::PIPELINE,
+            format!("cargo cannot resolve {}", list.join(", ")),
+        )
+        .hint("nothing was changed; `cargo info CRATE` lists the versions there are"));
     }
     let lock = fs::read(copy.join("Cargo.lock"))?;
     let before = fs::read(&lock_path).unwrap_or_default();
@@ -128,7 +132,9 @@ fn rewrite_manifest(
     let mut versions = BTreeMap::new();
     for name in &pin.pin.crates {
         let Some(item) = doc.get_mut("dependencies").and_then(|d| d.get_mut(name)) else {
-            return Err(wrong(format!("Cargo.toml does not depend on `{name}`, which the pin names")));
+            return Err(wrong(format!(
+                "Cargo.toml does not depend on `{name}`, which the pin names"
+            )));
         };
         let old = item
             .as_str()
@@ -142,7 +148,10 @@ fn rewrite_manifest(
             None => {
                 return Err(CliError::new(
                     exit::USAGE,
-                    format!("crate `{name}` is at {old}, the engine at {}: their numbers differ", pin.engine.version),
+                    format!(
+                        "crate `{name}` is at {old}, the engine at {}: their numbers differ",
+                        pin.engine.version
+                    ),
                 )
                 .hint(format!("say which one binds {version}: --crate {name}=VERSION")));
             }
@@ -170,10 +179,15 @@ fn rewrite_pin(text: &str, pin: &EngineFile, version: &str) -> Result<String, Cl
         }
         let package = fetch.package.clone().unwrap_or_default();
         if fetch.kind != "pypi" {
-            return Err(wrong(format!("fetch `{}` is of type {}: change its version, file and digest by hand", fetch.id, fetch.kind)));
+            return Err(wrong(format!(
+                "fetch `{}` is of type {}: change its version, file and digest by hand",
+                fetch.id, fetch.kind
+            )));
         }
         let (file, sha256) = sim_stage_fetch::resolve_pypi(&package, version, &fetch.file)
-            .map_err(|e| CliError::new(exit::PIPELINE, e.to_string()).hint("nothing was changed"))?;
+            .map_err(|e| {
+                CliError::new(exit::PIPELINE, e.to_string()).hint("nothing was changed")
+            })?;
         let table = &mut doc["fetch"][i];
         table["version"] = value(version);
         table["file"] = value(&file);

@@ -58,9 +58,11 @@ pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
         let (word, detail, key) = match state {
             State::Reused(s) => ("reused", s.record.status.name().to_owned(), Some(s.record.key)),
             State::WouldRun(r) => ("run", String::new(), Some(r.key)),
-            State::Waits(first) => {
-                ("run", format!("if {} gives something new", project.plan.actions[*first].label), None)
-            }
+            State::Waits(first) => (
+                "run",
+                format!("if {} gives something new", project.plan.actions[*first].label),
+                None,
+            ),
             State::Blocked(by) => {
                 ("skip", format!("needs {}", project.plan.actions[*by].label), None)
             }

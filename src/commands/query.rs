@@ -66,7 +66,11 @@ pub(crate) fn run(global: &Global, args: &QueryArgs) -> CliResult {
     let Rendered { text, rows } = catalog.query(sql, &format).map_err(error)?;
     match (&args.output, &format) {
         (Some(path), Format::Parquet(_)) => {
-            text::say(&format!("{} written to {}", text::count(rows as usize, "row"), path.display()));
+            text::say(&format!(
+                "{} written to {}",
+                text::count(rows as usize, "row"),
+                path.display()
+            ));
         }
         (Some(path), _) => fs_err::write(path, text)?,
         (None, _) => text::out_bytes(text.as_bytes()),

@@ -111,13 +111,14 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
 }
 
 /// Cancels on the first SIGINT or SIGTERM; a second one ends the program at once. The signal is kept.
-fn on_signal(
-    cancel: &Cancel,
-) -> Result<std::sync::Arc<std::sync::atomic::AtomicUsize>, CliError> {
+fn on_signal(cancel: &Cancel) -> Result<std::sync::Arc<std::sync::atomic::AtomicUsize>, CliError> {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     let by = std::sync::Arc::new(AtomicUsize::new(0));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        let (cancel, by, seen) = (cancel.clone(), by.clone(), std::sync::Arc::new(AtomicBool::new(false)));
+    for signal in
+        [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+    {
+        let (cancel, by, seen) =
+            (cancel.clone(), by.clone(), std::sync::Arc::new(AtomicBool::new(false)));
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, seen.clone())?;
         let action = move || {
             seen.store(true, Ordering::SeqCst);
@@ -191,10 +192,13 @@ pub(crate) fn lay_out_sites(
     summary: &Summary,
     output: Option<&std::path::Path>,
 ) -> Result<(), CliError> {
-    let reports: Vec<usize> =
-        (0..project.plan.actions.len()).filter(|i| project.plan.actions[*i].kind == "report").collect();
+    let reports: Vec<usize> = (0..project.plan.actions.len())
+        .filter(|i| project.plan.actions[*i].kind == "report")
+        .collect();
     for index in &reports {
-        let Some(tree) = summary.outcomes.get(index).and_then(|o| o.output.as_ref()) else { continue };
+        let Some(tree) = summary.outcomes.get(index).and_then(|o| o.output.as_ref()) else {
+            continue;
+        };
         let to = site_path(project, *index, reports.len(), output);
         let to = site::lay_out(store, &tree.digest, &to)?;
         if global.json {

@@ -12,10 +12,9 @@ pub(crate) struct StageArgs {
 
 pub(crate) fn run(args: &StageArgs) -> CliResult {
     let stages = kinds::stages();
-    let stage = stages
-        .iter()
-        .find(|s| s.name() == args.kind)
-        .ok_or_else(|| CliError::new(exit::USAGE, format!("no stage kind `{}` is compiled in", args.kind)))?;
+    let stage = stages.iter().find(|s| s.name() == args.kind).ok_or_else(|| {
+        CliError::new(exit::USAGE, format!("no stage kind `{}` is compiled in", args.kind))
+    })?;
     let dir = std::env::current_dir()?;
     let status = sim_stage_sdk::serve(stage.as_ref(), &dir)
         .map_err(|e| CliError::new(exit::ACTION, e.to_string()))?;

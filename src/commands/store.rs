@@ -100,7 +100,9 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
             if !store.remove_root(name)? {
                 return Err(CliError::new(exit::NOTHING, format!("there is no root `{name}`")));
             }
-            text::say(&format!("{name} is no root any more; `store gc` removes what it alone kept"));
+            text::say(&format!(
+                "{name} is no root any more; `store gc` removes what it alone kept"
+            ));
             Ok(exit::OK)
         }
         StoreCommand::Export { file, roots, inputs } => {
@@ -242,7 +244,12 @@ fn gc(global: &Global, store: &Store, options: GcOptions) -> CliResult {
             });
             text::out(&line.to_string());
         } else if options.dry_run {
-            text::out(&format!("{:>10}  {}  {}", text::bytes(item.bytes), path.display(), item.what));
+            text::out(&format!(
+                "{:>10}  {}  {}",
+                text::bytes(item.bytes),
+                path.display(),
+                item.what
+            ));
         }
     }
     let verb = if options.dry_run { "would be freed" } else { "freed" };

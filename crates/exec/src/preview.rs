@@ -4,7 +4,7 @@ use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
 use crate::run::{Options, usable};
 use sim_model::{Class, Status};
-use sim_store::{Stored, StoreError};
+use sim_store::{StoreError, Stored};
 use std::sync::Arc;
 
 /// What would become of one action.
@@ -38,9 +38,8 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
     let mut outcomes = Outcomes::with_capacity(plan.actions.len());
     for (i, action) in plan.actions.iter().enumerate() {
         let needs = action.dependencies().chain(action.after.iter().copied());
-        let waits = needs.into_iter().find(|d| {
-            matches!(states[*d], State::WouldRun(_) | State::Waits(_))
-        });
+        let waits =
+            needs.into_iter().find(|d| matches!(states[*d], State::WouldRun(_) | State::Waits(_)));
         let state = if let Some(d) = waits {
             State::Waits(match states[d] {
                 State::Waits(first) => first,

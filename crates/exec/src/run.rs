@@ -116,7 +116,8 @@ impl Context<'_> {
                 return Ok(Done::Waited(Box::new(stored)));
             }
             let mut turn = None;
-            let Some(_machine) = self.wait_for(|| self.try_lock_machine(action.class, &mut turn))?
+            let Some(_machine) =
+                self.wait_for(|| self.try_lock_machine(action.class, &mut turn))?
             else {
                 return Ok(Done::Interrupted);
             };
@@ -179,8 +180,7 @@ impl Context<'_> {
             *turn = Some(file);
         }
         let file = open(&self.machine_lock)?;
-        let tried =
-            if class == Class::Measured { file.try_lock() } else { file.try_lock_shared() };
+        let tried = if class == Class::Measured { file.try_lock() } else { file.try_lock_shared() };
         if !held(tried)? {
             return Ok(None);
         }

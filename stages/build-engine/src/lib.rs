@@ -116,25 +116,27 @@ impl Kind for BuildEngine {
                 hint: None,
             }]);
         }
-        let mut drafts =
-            vec![sim_stage_fetch::crates_draft(&engine, &file.source.crate_dir, &file.source.paths)];
+        let mut drafts = vec![sim_stage_fetch::crates_draft(
+            &engine,
+            &file.source.crate_dir,
+            &file.source.paths,
+        )];
         let mut build = Draft::new("build-engine", Class::Pure);
-        build
-            .inputs
-            .insert("vendor".into(), DraftInput::Draft { index: 0, subpath: Some("vendor".into()) });
+        build.inputs.insert(
+            "vendor".into(),
+            DraftInput::Draft { index: 0, subpath: Some("vendor".into()) },
+        );
         for pin in &file.fetch {
-            let integrity = sim_stage_fetch::integrity(
-                pin.sha256.as_deref(),
-                pin.integrity.as_deref(),
-            )
-            .map_err(|message| {
-                let at = text.find(&pin.id).unwrap_or(0);
-                vec![Problem {
-                    place: Place::File { path: path.clone(), span: at..at + pin.id.len() },
-                    message,
-                    hint: None,
-                }]
-            })?;
+            let integrity =
+                sim_stage_fetch::integrity(pin.sha256.as_deref(), pin.integrity.as_deref())
+                    .map_err(|message| {
+                        let at = text.find(&pin.id).unwrap_or(0);
+                        vec![Problem {
+                            place: Place::File { path: path.clone(), span: at..at + pin.id.len() },
+                            message,
+                            hint: None,
+                        }]
+                    })?;
             build.inputs.insert(
                 format!("fetch_{}", pin.id),
                 DraftInput::Draft { index: drafts.len(), subpath: Some(pin.file.clone()) },
@@ -170,7 +172,8 @@ fn file_pin(pin: &FetchPin, integrity: String) -> FilePin {
 
 /// What of the pin the build depends on, beside its inputs.
 fn args(file: &EngineFile) -> BTreeMap<String, Value> {
-    let texts = |list: &[String]| Value::List(list.iter().map(|s| Value::str(s.as_str())).collect());
+    let texts =
+        |list: &[String]| Value::List(list.iter().map(|s| Value::str(s.as_str())).collect());
     let map = |m: &BTreeMap<String, String>| {
         Value::Map(m.iter().map(|(k, v)| (k.clone(), Value::str(v.as_str()))).collect())
     };

@@ -116,8 +116,8 @@ pub struct PinTarget {
 impl EngineFile {
     /// Parses the file. The error is a message with the bytes it is about.
     pub fn parse(text: &str) -> Result<Self, (String, Range<usize>)> {
-        let file: Self = toml::from_str(text)
-            .map_err(|e| (e.message().to_owned(), e.span().unwrap_or(0..0)))?;
+        let file: Self =
+            toml::from_str(text).map_err(|e| (e.message().to_owned(), e.span().unwrap_or(0..0)))?;
         for library in &file.build.library {
             if !file.fetch.iter().any(|f| f.id == library.from) {
                 let at = text.find(&format!("from = \"{}\"", library.from)).unwrap_or(0);

@@ -19,9 +19,7 @@ pub fn draft(name: &str, crate_dir: &str, paths: &[String]) -> Draft {
     draft.args.insert("type".into(), "crates".into());
     let dirs: Vec<&str> =
         std::iter::once(crate_dir).chain(paths.iter().map(String::as_str)).collect();
-    draft
-        .args
-        .insert("dirs".into(), Value::List(dirs.iter().map(|d| Value::str(*d)).collect()));
+    draft.args.insert("dirs".into(), Value::List(dirs.iter().map(|d| Value::str(*d)).collect()));
     for (i, dir) in dirs.iter().enumerate() {
         let manifest = format!("{dir}/Cargo.toml");
         draft.inputs.insert(format!("manifest{i}"), DraftInput::Source(manifest));
@@ -74,7 +72,9 @@ fn stand_ins(dir: &Path, manifest: &str) -> Result<(), StageError> {
         .parse()
         .map_err(|e| StageError::Failed(format!("{}: {e}", dir.join("Cargo.toml").display())))?;
     let mut files = vec!["src/lib.rs".to_owned(), "src/main.rs".to_owned()];
-    for (list, folder) in [("bin", "src/bin"), ("example", "examples"), ("bench", "benches"), ("test", "tests")] {
+    for (list, folder) in
+        [("bin", "src/bin"), ("example", "examples"), ("bench", "benches"), ("test", "tests")]
+    {
         for target in table.get(list).and_then(|l| l.as_array()).into_iter().flatten() {
             let text = |key: &str| target.get(key).and_then(|v| v.as_str());
             match (text("path"), text("name")) {

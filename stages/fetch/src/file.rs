@@ -63,9 +63,10 @@ fn command(program: &str, args: &[String]) -> Result<(), StageError> {
 /// pip fetches the exact file: the tags in a wheel's name say for which Python and platform it is,
 /// which need not be those of the Python that runs pip.
 fn pypi(work: &Path, package: &str, version: &str, file: &str) -> Result<PathBuf, StageError> {
-    let mut args: Vec<String> = ["-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut args: Vec<String> =
+        ["-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
+            .map(str::to_owned)
+            .to_vec();
     args.extend(["--dest".into(), work.display().to_string()]);
     if let Some(stem) = file.strip_suffix(".whl") {
         let tags: Vec<&str> = stem.rsplitn(4, '-').collect();
@@ -105,12 +106,14 @@ pub fn resolve_pypi(
     let file = format!("{name}-{version}-{rest}");
     let work = std::env::temp_dir().join(format!("sim-pipe-pin-{}", std::process::id()));
     fs::create_dir_all(&work).at(&work)?;
-    let result = pypi(&work, package, version, &file).or_else(|_| only_file(&work, None)).and_then(|path| {
-        let bytes = fs::read(&path).at(&path)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let digest: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
-        Ok((name, digest))
-    });
+    let result =
+        pypi(&work, package, version, &file).or_else(|_| only_file(&work, None)).and_then(|path| {
+            let bytes = fs::read(&path).at(&path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let digest: String =
+                Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+            Ok((name, digest))
+        });
     let _ = fs::remove_dir_all(&work);
     result
 }

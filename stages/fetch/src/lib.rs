@@ -26,12 +26,32 @@ const TYPES: &[&str] = &["pypi", "npm", "url"];
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 const PARAMS: &[Param] = &[
-    Param { name: "type", ty: ParamType::Enum(TYPES), required: true, doc: "Where from: `pypi`, `npm` or `url`." },
-    Param { name: "package", ty: ParamType::Str, required: false, doc: "Package name, for `pypi` and `npm`." },
-    Param { name: "version", ty: ParamType::Str, required: false, doc: "Exact version, for `pypi` and `npm`." },
+    Param {
+        name: "type",
+        ty: ParamType::Enum(TYPES),
+        required: true,
+        doc: "Where from: `pypi`, `npm` or `url`.",
+    },
+    Param {
+        name: "package",
+        ty: ParamType::Str,
+        required: false,
+        doc: "Package name, for `pypi` and `npm`.",
+    },
+    Param {
+        name: "version",
+        ty: ParamType::Str,
+        required: false,
+        doc: "Exact version, for `pypi` and `npm`.",
+    },
     Param { name: "url", ty: ParamType::Str, required: false, doc: "Address, for `url`." },
     Param { name: "file", ty: ParamType::Str, required: true, doc: "File name in the output." },
-    Param { name: "sha256", ty: ParamType::Str, required: false, doc: "SHA-256 of the file, hexadecimal." },
+    Param {
+        name: "sha256",
+        ty: ParamType::Str,
+        required: false,
+        doc: "SHA-256 of the file, hexadecimal.",
+    },
     Param {
         name: "integrity",
         ty: ParamType::Str,
@@ -79,7 +99,8 @@ pub fn file_draft(pin: &FilePin) -> Draft {
 pub fn integrity(sha256: Option<&str>, integrity: Option<&str>) -> Result<String, String> {
     match (sha256, integrity) {
         (Some(hex), None) => {
-            let fine = hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+            let fine =
+                hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
             if fine {
                 Ok(format!("sha256-{hex}"))
             } else {
@@ -88,7 +109,9 @@ pub fn integrity(sha256: Option<&str>, integrity: Option<&str>) -> Result<String
         }
         (None, Some(text)) if text.starts_with("sha512-") => Ok(text.to_owned()),
         (None, Some(text)) => Err(format!("`{text}` is no integrity: it starts with `sha512-`")),
-        (None, None) => Err("a fetch needs `sha256` or `integrity`: what it fetches is pinned".into()),
+        (None, None) => {
+            Err("a fetch needs `sha256` or `integrity`: what it fetches is pinned".into())
+        }
         (Some(_), Some(_)) => Err("give `sha256` or `integrity`, not both".into()),
     }
 }

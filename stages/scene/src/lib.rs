@@ -13,7 +13,12 @@ use std::path::Path;
 pub struct Scene;
 
 const PARAMS: &[Param] = &[
-    Param { name: "scenario", ty: ParamType::Str, required: true, doc: "Name of a folder below scenes/." },
+    Param {
+        name: "scenario",
+        ty: ParamType::Str,
+        required: true,
+        doc: "Name of a folder below scenes/.",
+    },
     Param {
         name: "size",
         ty: ParamType::Int { min: 1, max: 10_000_000 },

@@ -46,15 +46,21 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
 
     let result_path = results.join("result.json");
     let Ok(text) = fs::read_to_string(&result_path) else {
-        return Err(StageError::Failed(format!("the adapter ended with {exit} and left no result")));
+        return Err(StageError::Failed(format!(
+            "the adapter ended with {exit} and left no result"
+        )));
     };
     let result: JobResult = serde_json::from_str(&text)
         .map_err(|e| StageError::Failed(format!("the adapter's result is not valid: {e}")))?;
     if !exit.success() {
-        return Err(StageError::Failed(format!("the adapter wrote a result and ended with {exit}")));
+        return Err(StageError::Failed(format!(
+            "the adapter wrote a result and ended with {exit}"
+        )));
     }
     if let Err(problem) = agrees(&job, &result, wall_ns) {
-        return Err(StageError::Failed(format!("the adapter's result contradicts itself: {problem}")));
+        return Err(StageError::Failed(format!(
+            "the adapter's result contradicts itself: {problem}"
+        )));
     }
     let out = dir.join("out");
     fs::copy(&path, out.join("job.json")).at(&path)?;
@@ -115,7 +121,11 @@ fn agrees(job: &Job, result: &JobResult, wall_ns: u128) -> Result<(), String> {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     })?;
     if result.mode != job.mode {
-        return Err(format!("mode {} for a job of mode {}", result.mode.as_str(), job.mode.as_str()));
+        return Err(format!(
+            "mode {} for a job of mode {}",
+            result.mode.as_str(),
+            job.mode.as_str()
+        ));
     }
     if result.worlds != job.worlds {
         return Err(format!("{} worlds for a job of {}", result.worlds, job.worlds));

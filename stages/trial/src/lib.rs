@@ -107,8 +107,7 @@ impl Kind for Trial {
 
     fn expand(&self, cell: &Cell, ctx: &mut dyn ExpandCtx) -> Result<Vec<Draft>, Vec<Problem>> {
         let text = |name: &str| cell.params.get(name).and_then(Value::as_str);
-        let engine =
-            text("engine").or_else(|| cell.bindings.get("engine").and_then(Value::as_str));
+        let engine = text("engine").or_else(|| cell.bindings.get("engine").and_then(Value::as_str));
         let Some(engine) = engine else {
             return Err(vec![Problem {
                 place: Place::Stage,
@@ -215,11 +214,8 @@ impl Expansion<'_> {
     }
 
     fn args(&self, case: &Case, size: u64, worlds: u32, mode: &str) -> BTreeMap<String, Value> {
-        let gates = case
-            .gates
-            .iter()
-            .filter_map(|(k, v)| Some((k.clone(), Value::float(*v)?)))
-            .collect();
+        let gates =
+            case.gates.iter().filter_map(|(k, v)| Some((k.clone(), Value::float(*v)?))).collect();
         BTreeMap::from([
             ("engine".to_owned(), Value::str(self.engine)),
             ("backend".to_owned(), Value::str(self.backend)),

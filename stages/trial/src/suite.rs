@@ -162,8 +162,7 @@ fn check(
 ) -> Result<Case, Vec<Problem>> {
     let mut problems = Vec::new();
     let name = raw.scenario.get_ref();
-    let scenario =
-        sim_stage_scene::find(name, place(raw.scenario.span())).map_err(|p| vec![p])?;
+    let scenario = sim_stage_scene::find(name, place(raw.scenario.span())).map_err(|p| vec![p])?;
     let mut problem = |span: Range<usize>, message: String, hint: Option<String>| {
         problems.push(Problem { place: place(span), message, hint });
     };
@@ -275,7 +274,10 @@ mod tests {
         let text = "[suite]\nname = \"s\"\n[[case]]\nscenario = \"box_pile\"\nsizes = [10]\n";
         let suite = Suite::parse("s.toml", text).expect("parses");
         let case = &suite.cases[0];
-        assert_eq!((case.worlds.as_slice(), case.timestep, suite.repeats), (&[1][..], 1.0 / 240.0, 1));
+        assert_eq!(
+            (case.worlds.as_slice(), case.timestep, suite.repeats),
+            (&[1][..], 1.0 / 240.0, 1)
+        );
         assert_eq!(case.gates["floor_penetration_m"], 0.15);
         assert_eq!(case.gates["anchor_drift_m"], 0.08);
     }
