@@ -128,7 +128,7 @@ pub fn scan(path: &Path, links: LinkRule) -> Result<Node> {
     let mut files = Vec::new();
     let mut root = shape(path, path, &mut Vec::new(), links, &mut files)?;
     let total: u64 = files.iter().map(|f| f.bytes).sum();
-    let hash = |f: &Pending| hash_file(&f.path, f.bytes).map(|(d, n)| (d, n));
+    let hash = |f: &Pending| hash_file(&f.path, f.bytes);
     let digests: Vec<Result<(Digest, u64)>> = if files.len() > 16 || total > 4 << 20 {
         files.par_iter().map(hash).collect()
     } else {

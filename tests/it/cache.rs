@@ -98,7 +98,11 @@ fn going_back_uses_the_older_result() {
     back.assert_ran(&[]);
     assert_text(&back.out.err(), "two: nothing to do · 0 ran · 2 reused · [TIME]");
     // What the file itself says may change in any way that means nothing.
-    env.replace("pipeline.toml", "name = \"two\"\n", "name = \"two\"   # a remark\ntitle = \"Two\"\n");
+    env.replace(
+        "pipeline.toml",
+        "name = \"two\"\n",
+        "name = \"two\"   # a remark\ntitle = \"Two\"\n",
+    );
     env.run_ok(&[]).assert_ran(&[]);
     env.replace("pipeline.toml", "wc -c", "wc  -c");
     env.run_ok(&[]).assert_ran(&["count"]);
@@ -121,7 +125,8 @@ fn other_content_of_the_same_size_and_mtime_is_seen() {
     let env = two();
     let path = env.path("text.txt");
     // Old enough that the stat cache would trust it.
-    let old = SystemTime::now() - Duration::from_secs(3600);
+    let old = SystemTime::UNIX_EPOCH + Duration::from_millis(sim_exec::unix_ms())
+        - Duration::from_secs(3600);
     set_mtime(&path, old);
     env.run_ok(&[]);
     env.run_ok(&[]).assert_ran(&[]);
@@ -141,7 +146,9 @@ fn other_content_of_the_same_size_and_mtime_is_seen() {
 fn a_file_from_the_future_is_read_every_time() {
     let env = two();
     let path = env.path("text.txt");
-    let future = SystemTime::now() + Duration::from_secs(24 * 3600);
+    let future = SystemTime::UNIX_EPOCH
+        + Duration::from_millis(sim_exec::unix_ms())
+        + Duration::from_secs(24 * 3600);
     set_mtime(&path, future);
     env.run_ok(&[]);
     env.run_ok(&[]).assert_ran(&[]);

@@ -93,7 +93,7 @@ fn works(level: Level) -> Result<(), String> {
         .and_then(|mut child| child.wait_blocking());
     let _ = std::fs::remove_dir_all(&dir);
     match result {
-        Ok(status) if status == 0 => Ok(()),
+        Ok(0) => Ok(()),
         Ok(status) => Err(format!("a probe ended with wait status {status}")),
         Err(e) => Err(e.to_string()),
     }
