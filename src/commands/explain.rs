@@ -12,7 +12,8 @@ use sim_model::{Component, PlannedAction, Record};
 use sim_store::Store;
 use sim_store::tree::{LinkRule, Node, scan};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -207,37 +208,50 @@ impl Explainer<'_> {
             }
             (None, None) => {}
         }
-        let before = before.tree.filter(|d| self.store.has_tree(d));
-        let before = before.map(|d| scan(&self.store.tree_path(&d), LinkRule::Keep)).transpose()?;
-        let after = self.current(action, name, &now)?;
-        if let (Some(a), Some(b)) = (before, after) {
-            let changes = sim_store::tree::diff(&a, &b);
-            for (mark, file) in changes.iter().take(8) {
-                let file = String::from_utf8_lossy(file);
-                let file = if file.is_empty() { "the file" } else { &file };
-                lines.push(format!("{mark} {file}"));
+        let Some(old) = before.tree.filter(|d| self.store.has_tree(d)) else { return Ok(lines) };
+        let old = self.store.tree_path(&old);
+        let Some((new, after)) = self.current(action, name, &now)? else { return Ok(lines) };
+        let changes = sim_store::tree::diff(&scan(&old, LinkRule::Keep)?, &after);
+        for (mark, file) in changes.iter().take(8) {
+            let file = Path::new(std::ffi::OsStr::from_bytes(file));
+            let whole = file.as_os_str().is_empty();
+            let at = |top: &Path| if whole { top.to_path_buf() } else { top.join(file) };
+            lines.push(if whole {
+                format!("{mark} the file")
+            } else {
+                format!("{mark} {}", file.display())
+            });
+            if *mark == '~' {
+                lines.extend(first_difference(&at(&old), &at(&new)));
             }
-            if changes.len() > 8 {
-                lines.push(format!("and {} more files", changes.len() - 8));
-            }
+        }
+        if changes.len() > 8 {
+            lines.push(format!("and {} more files", changes.len() - 8));
         }
         Ok(lines)
     }
 
-    /// The input as it is now.
+    /// The input as it is now: where it lies, and its hashes.
     fn current(
         &self,
         action: &PlannedAction,
         name: &str,
         now: &sim_model::record::RecordInput,
-    ) -> Result<Option<Node>, CliError> {
+    ) -> Result<Option<(PathBuf, Node)>, CliError> {
         if let Some(PlannedInput::Source(path)) = action.inputs.get(name) {
             let mut cache = sim_store::StatCache::default();
             let path = self.project.root.join(path);
-            return Ok(Some(sim_store::source::hash(&path, &mut cache, sim_exec::unix_ns())?));
+            let node = sim_store::source::hash(&path, &mut cache, sim_exec::unix_ns())?;
+            return Ok(Some((path, node)));
         }
-        let digest = now.tree.filter(|d| self.store.has_tree(d));
-        Ok(digest.map(|d| scan(&self.store.tree_path(&d), LinkRule::Keep)).transpose()?)
+        let path = now.tree.filter(|d| self.store.has_tree(d)).map(|d| self.store.tree_path(&d));
+        match path {
+            None => Ok(None),
+            Some(path) => {
+                let node = scan(&path, LinkRule::Keep)?;
+                Ok(Some((path, node)))
+            }
+        }
     }
 
     fn components(&self, action: &PlannedAction, components: &[Component]) {
@@ -272,6 +286,24 @@ impl Explainer<'_> {
             text::out(&format!("  {line}"));
         }
     }
+}
+
+/// The first line in which two texts differ, before and now; nothing for what is no small text.
+fn first_difference(before: &Path, now: &Path) -> Vec<String> {
+    let read = |path: &Path| {
+        let small = std::fs::metadata(path).is_ok_and(|m| m.len() < 1 << 20);
+        small.then(|| std::fs::read_to_string(path).ok()).flatten()
+    };
+    let (Some(a), Some(b)) = (read(before), read(now)) else { return Vec::new() };
+    let line = |text: &str, n: usize| text.lines().nth(n).map(str::to_owned);
+    let common = a.lines().zip(b.lines()).take_while(|(x, y)| x == y).count();
+    let shown = |mark: char, text: Option<String>| {
+        let text = text.unwrap_or_else(|| "(end of the file)".to_owned());
+        let text: String = text.trim_end().chars().take(100).collect();
+        format!("    {mark} line {}: {text}", common + 1)
+    };
+    let (x, y) = (line(&a, common), line(&b, common));
+    if x == y { Vec::new() } else { vec![shown('-', x), shown('+', y)] }
 }
 
 /// Components that differ, in the order in which they enter the key.

@@ -71,6 +71,8 @@ pub struct Cell {
     pub label: String,
     /// The pipeline's title. It may enter an action's arguments only where people read it.
     pub pipeline_title: String,
+    /// The pipeline's file, relative to the project's root. As with the title.
+    pub pipeline_file: String,
     /// Parameters as given, matrix placeholders filled in. Defaults are the kind's business.
     pub params: BTreeMap<String, Value>,
     /// Origins of `params`, by parameter name.

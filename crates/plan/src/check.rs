@@ -26,6 +26,8 @@ pub(crate) const DEFAULT_KEYS: [&str; 3] = ["timeout", "memory", "env"];
 pub(crate) struct Pipeline<'t> {
     pub(crate) name: String,
     pub(crate) title: String,
+    /// Path of the file.
+    pub(crate) file: String,
     pub(crate) seed: u64,
     pub(crate) seed_span: Option<Span>,
     pub(crate) timeout: Option<Duration>,

@@ -315,11 +315,12 @@ fn cell(
     let inputs = common.inputs;
     let stage = stage.name.to_owned();
     let params = values;
-    let pipeline_title = pipeline.title.clone();
+    let (pipeline_title, pipeline_file) = (pipeline.title.clone(), pipeline.file.clone());
     let cell = Cell {
         stage,
         label,
         pipeline_title,
+        pipeline_file,
         params,
         origins,
         bindings,

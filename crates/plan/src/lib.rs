@@ -123,7 +123,8 @@ fn make(path: &str, kinds: &Registry, options: &Options, world: &mut World<'_>) 
     let mut root = doc::parse(&text, file, &mut world.sink);
     let values: Vec<(u32, Arc<str>)> = overrides::register(&options.overrides, world);
     overrides::apply(&mut root, &options.overrides, &values, whole, world);
-    let pipeline = check::check(&root, whole, kinds, world);
+    let mut pipeline = check::check(&root, whole, kinds, world);
+    pipeline.file = path.to_owned();
     let expansion = expand::expand(&pipeline, kinds, world);
     let actions = resolve::resolve(&pipeline, expansion, kinds, world);
     let stages = pipeline.stages.iter().map(|s| StageInfo {

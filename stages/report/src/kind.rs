@@ -120,6 +120,7 @@ impl Kind for Report {
         draft.timeout = cell.timeout;
         for (name, default) in [
             ("title", Value::Str(cell.pipeline_title.clone())),
+            ("pipeline", Value::Str(cell.pipeline_file.clone())),
             ("description", Value::Str(String::new())),
             ("question", Value::Str(String::new())),
             ("interest", Value::Str(String::new())),

@@ -17,6 +17,8 @@ const MOST_RESULT_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
     pub(crate) title: String,
+    /// The pipeline's file; empty where it is not known.
+    pub(crate) pipeline: String,
     pub(crate) description: String,
     pub(crate) question: String,
     pub(crate) interest: String,
@@ -159,6 +161,7 @@ fn words(request: &Request) -> Words {
     let list = request.args.get("not_measured").and_then(|v| v.as_array());
     Words {
         title: text("title"),
+        pipeline: text("pipeline"),
         description: text("description"),
         question: text("question"),
         interest: text("interest"),

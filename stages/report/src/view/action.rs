@@ -101,7 +101,7 @@ pub(crate) fn page(
         reason,
         promise: record.map_or("", |r| promise(r.class)).to_owned(),
         facts: record.map_or_else(Vec::new, facts),
-        commands: commands(&label, record),
+        commands: commands(&ctx.input.words.pipeline, &label, record),
         case: page.trial.and_then(|t| case_link(ctx, t)),
         sample: result.map_or_else(Vec::new, sample),
         gates: result
@@ -211,9 +211,11 @@ fn facts(r: &Record) -> Vec<[String; 2]> {
     out
 }
 
-/// What to type, and what it does. The pipeline's file is not known here: keys do not hold it.
-fn commands(label: &str, record: Option<&Record>) -> Vec<[String; 2]> {
+/// What to type, and what it does.
+fn commands(pipeline: &str, label: &str, record: Option<&Record>) -> Vec<[String; 2]> {
     let word = text::shell_word(label);
+    let file = if pipeline.is_empty() { "PIPELINE.toml" } else { pipeline };
+    let file = text::shell_word(file);
     let measured = record.is_some_and(|r| r.class == Class::Measured);
     let (flag, what) = if measured {
         (" --remeasure", "observes it again and keeps both observations")
@@ -221,9 +223,9 @@ fn commands(label: &str, record: Option<&Record>) -> Vec<[String; 2]> {
         ("", "makes it where it is missing, from what it needs")
     };
     let mut out = vec![
-        [format!("sim-pipe run PIPELINE.toml --only {word}{flag}"), what.to_owned()],
+        [format!("sim-pipe run {file} --only {word}{flag}"), what.to_owned()],
         [
-            format!("sim-pipe explain PIPELINE.toml {word} --all"),
+            format!("sim-pipe explain {file} {word} --all"),
             "what its key is made of, where each part came from, and what differs now".to_owned(),
         ],
     ];
