@@ -27,6 +27,12 @@ pub enum StoreError {
         /// Something in it.
         found: PathBuf,
     },
+    /// Something that is no folder at all.
+    #[error("{} is a file, not a store", root.display())]
+    NotAFolder {
+        /// The path.
+        root: PathBuf,
+    },
     /// The format file says something else.
     #[error("{} does not name a store format: {text:?}", path.display())]
     BadFormatFile {

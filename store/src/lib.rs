@@ -56,6 +56,9 @@ pub struct Store {
 impl Store {
     /// Opens the store in `root`, creating it when absent.
     pub fn open(root: &Path) -> Result<Self> {
+        if root.metadata().is_ok_and(|m| !m.is_dir()) {
+            return Err(StoreError::NotAFolder { root: root.to_path_buf() });
+        }
         fs::create_dir_all(root)?;
         let root = fs::canonicalize(root)?;
         let format = root.join("format");
@@ -169,11 +172,20 @@ pub(crate) fn write_atomic(root: &Path, path: &Path, bytes: &[u8]) -> Result<()>
     use std::io::Write;
     let tmp = root.join("tmp");
     fs::create_dir_all(&tmp)?;
-    let mut file = tempfile::Builder::new().prefix("write-").tempfile_in(&tmp)?;
+    let mut file = new_file(&tmp, "write-")?;
     file.write_all(bytes).map_err(|e| StoreError::at(path, e))?;
     file.as_file().sync_all().map_err(|e| StoreError::at(path, e))?;
     file.persist(path).map_err(|e| StoreError::at(path, e.error))?;
     sync_dir(path.parent().unwrap_or(root))
+}
+
+/// A temporary file that others may read once it is in place, as far as the umask lets them.
+pub(crate) fn new_file(dir: &Path, prefix: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    tempfile::Builder::new()
+        .prefix(prefix)
+        .permissions(std::fs::Permissions::from_mode(0o644))
+        .tempfile_in(dir)
 }
 
 /// Makes renames in a folder durable.

@@ -19,6 +19,10 @@ pub struct KeyLock {
 impl Store {
     fn lock_file(&self, name: &str) -> Result<File> {
         let path = self.root().join(name);
+        // Who may only read takes part by a lock that only reads.
+        if self.read_only() {
+            return File::open(&path).map_err(|e| StoreError::at(&path, e));
+        }
         File::options()
             .create(true)
             .truncate(false)

@@ -60,9 +60,7 @@ impl Store {
             if !path.exists() {
                 let record = Record { generation, ..record.clone() };
                 let (bytes, digest) = encode(&record)?;
-                let mut file = tempfile::Builder::new()
-                    .prefix("record-")
-                    .tempfile_in(self.root().join("tmp"))?;
+                let mut file = crate::new_file(&self.root().join("tmp"), "record-")?;
                 file.write_all(&bytes).map_err(|e| StoreError::at(&path, e))?;
                 file.as_file().sync_all().map_err(|e| StoreError::at(&path, e))?;
                 match file.persist_noclobber(&path) {

@@ -170,7 +170,8 @@ impl Store {
         Finding { error, used_by, repaired }
     }
 
-    fn quarantine(&self, path: &std::path::Path) -> Result<()> {
+    /// Moves something damaged out of the way, to `quarantine/`.
+    pub fn quarantine(&self, path: &std::path::Path) -> Result<()> {
         let folder = self.root().join("quarantine");
         fs::create_dir_all(&folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -86,9 +86,12 @@ pub(crate) fn usable(store: &Store, options: &Options, stored: &Stored) -> Resul
         None => Ok(true),
         Some(tree) if options.verify => match store.verified_tree(&tree.digest) {
             Ok(_) => Ok(true),
-            Err(
-                sim_store::StoreError::Damaged { .. } | sim_store::StoreError::MissingTree { .. },
-            ) => Ok(false),
+            Err(sim_store::StoreError::Damaged { path, .. }) => {
+                // An equal tree made again would be taken for this one.
+                store.quarantine(&path)?;
+                Ok(false)
+            }
+            Err(sim_store::StoreError::MissingTree { .. }) => Ok(false),
             Err(e) => Err(e.into()),
         },
         Some(tree) => Ok(store.has_tree(&tree.digest)),
@@ -109,8 +112,16 @@ impl Context<'_> {
             let Some(_key_lock) = self.wait_for(|| Ok(store.try_lock_key(&resolved.key)?))? else {
                 return Ok(Done::Interrupted);
             };
+            let stored = match store.record(&resolved.key) {
+                // Out of the way of the record to come.
+                Err(sim_store::StoreError::DamagedRecord { path, .. }) => {
+                    store.quarantine(&path)?;
+                    None
+                }
+                other => other?,
+            };
             if !forced
-                && let Some(stored) = store.record(&resolved.key)?
+                && let Some(stored) = stored
                 && usable(store, self.options, &stored)?
             {
                 return Ok(Done::Waited(Box::new(stored)));
