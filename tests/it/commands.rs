@@ -15,23 +15,32 @@ fn shown(env: &TestEnv, args: &[&str], code: i32) -> String {
 #[test]
 fn plan_says_what_would_run_and_writes_nothing_but_caches() {
     let env = two();
-    assert_text(&shown(&env, &["plan", "pipeline.toml"], 0), "
+    assert_text(
+        &shown(&env, &["plan", "pipeline.toml"], 0),
+        "
     run  [HASH]  upper
     run                count  (if upper gives something new)
 two: 0 reused · 1 to run · 1 behind those
-");
+",
+    );
     assert_eq!(env.records().len(), 0);
     env.run_ok(&[]);
-    assert_text(&shown(&env, &["plan", "pipeline.toml"], 0), "
+    assert_text(
+        &shown(&env, &["plan", "pipeline.toml"], 0),
+        "
 two: 2 reused · 0 to run
-");
+",
+    );
     env.write("text.txt", "hello, all\n");
     let all = shown(&env, &["plan", "pipeline.toml", "--all"], 0);
-    assert_text(&all.replace("about [TIME] of work", "about […] of work"), "
+    assert_text(
+        &all.replace("about [TIME] of work", "about […] of work"),
+        "
     run  [HASH]  upper
     run                count  (if upper gives something new)
 two: 0 reused · 1 to run · 1 behind those · about […] of work as last time
-");
+",
+    );
     let lines = env.sim(["plan", "pipeline.toml", "--json"]).json();
     assert_eq!(lines[0]["label"], "upper");
     assert_eq!(lines[0]["do"], "run");
@@ -62,10 +71,13 @@ inputs.parts = "make[*]"
     assert_eq!(env.text("join", "all"), "a\nb\n");
     let ran = env.run(&["--only", "joint"]);
     ran.out.expect(7);
-    assert_text(&ran.out.err(), "
+    assert_text(
+        &ran.out.err(),
+        "
 error: nothing in pipeline.toml is called `joint`
 hint: its stages are make, join; `sim-pipe plan` lists all labels
-");
+",
+    );
 }
 
 #[test]
@@ -83,12 +95,15 @@ fn diff_of_two_actions_and_of_two_observations() {
         .take(3)
         .chain(text.lines().filter(|l| l.starts_with("  ~")))
         .collect();
-    assert_text(&kept.join("\n"), "
+    assert_text(
+        &kept.join("\n"),
+        "
 inputs.text
   a: [HASH]
   b: [HASH]
   ~ upper.txt
-");
+",
+    );
     assert_text(&shown(&env, &["diff", &old, &old], 0), "no difference");
 
     let env = TestEnv::with_pipeline(MEASURED);
@@ -97,35 +112,50 @@ inputs.text
     let text = shown(&env, &["diff", "time/r0@0", "time/r0@1"], 0);
     assert!(text.contains("observation\n  a: 0\n  b: 1\n"), "{text}");
     assert!(!text.contains("key\n"), "{text}");
-    assert_text(&shown(&env, &["diff", "time/r0@0", "time/r0@7"], 7), "
+    assert_text(
+        &shown(&env, &["diff", "time/r0@0", "time/r0@7"], 7),
+        "
 error: time/r0 has no observation 7
 hint: it has observations 0 to 1
-");
+",
+    );
 }
 
 #[test]
 fn audit_holds_and_finds_what_does_not() {
     let env = two();
-    assert_text(&shown(&env, &["audit", "pipeline.toml"], 7), "
+    assert_text(
+        &shown(&env, &["audit", "pipeline.toml"], 7),
+        "
 error: `two` has no finished run
 hint: `sim-pipe run pipeline.toml` makes one
-");
+",
+    );
     env.run_ok(&[]);
-    assert_text(&shown(&env, &["audit", "pipeline.toml"], 0), "
+    assert_text(
+        &shown(&env, &["audit", "pipeline.toml"], 0),
+        "
 two: everything holds · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
-");
+",
+    );
     tamper(&env.output_dir("upper").join("upper.txt"), |bytes| bytes[0] ^= 1);
-    assert_text(&shown(&env, &["audit", "pipeline.toml"], 6), "
+    assert_text(
+        &shown(&env, &["audit", "pipeline.toml"], 6),
+        "
 upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
 two: 1 finding · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
-");
+",
+    );
     env.write("text.txt", "something else\n");
-    assert_text(&shown(&env, &["audit", "pipeline.toml"], 6), "
+    assert_text(
+        &shown(&env, &["audit", "pipeline.toml"], 6),
+        "
 upper: its key is [HASH] today, which is not recorded
 count: it depends on upper, which would run
 upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
 two: 3 findings · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
-");
+",
+    );
 }
 
 #[test]
@@ -147,25 +177,38 @@ run = ["sh", "-c", "echo about to fail; exit 3"]
     );
     let ran = env.run(&[]);
     ran.out.expect(4);
-    assert!(ran.out.stderr.contains("hint: `sim-pipe log pipeline.toml 'bad'` prints its log"), "{}", ran.out);
+    assert!(
+        ran.out.stderr.contains("hint: `sim-pipe log pipeline.toml 'bad'` prints its log"),
+        "{}",
+        ran.out
+    );
     let out = env.sim(["log", "pipeline.toml", "good"]);
     assert_eq!(out.expect(0).stdout, "fine\naside\n");
     let out = env.sim(["log", "pipeline.toml", "bad"]);
     assert_eq!(out.expect(0).stdout, "about to fail\n");
-    assert_text(&out.err(), "
+    assert_text(
+        &out.err(),
+        "
 bad · failed · [DATE] · [HASH]
 reason: exit code 3
-");
-    assert_text(&shown(&env, &["log", "pipeline.toml", "ugly"], 7), "
+",
+    );
+    assert_text(
+        &shown(&env, &["log", "pipeline.toml", "ugly"], 7),
+        "
 error: the last run of `logs` reached no action `ugly`
 hint: `sim-pipe plan --all PIPELINE` lists the labels
-");
+",
+    );
     let key = env.record("bad").key.to_string();
     assert_eq!(env.sim(["log", &key[..10]]).expect(0).stdout, "about to fail\n");
-    assert_text(&shown(&env, &["log", "0000000000"], 7), "
+    assert_text(
+        &shown(&env, &["log", "0000000000"], 7),
+        "
 error: no record has the key or label `0000000000`
 hint: `sim-pipe query 'from actions'` lists them; a key needs its first 4 digits
-");
+",
+    );
 }
 
 #[test]
@@ -174,64 +217,93 @@ fn store_ls_du_and_path() {
     env.run_ok(&[]);
     let text = shown(&env, &["store", "ls"], 0);
     let run = text.split("run ").nth(1).expect("a run").trim().to_owned();
-    assert_text(&text.replace(&run, "[RUN]"), "
+    assert_text(
+        &text.replace(&run, "[RUN]"),
+        "
 two  2 actions  pipeline.toml  run [RUN]
-");
-    assert_text(&shown(&env, &["store", "ls", "upper"], 0), "
+",
+    );
+    assert_text(
+        &shown(&env, &["store", "ls", "upper"], 0),
+        "
 file  upper.txt  [SIZE]  [HASH]
-");
+",
+    );
     let out = env.sim(["store", "path", "count"]);
     assert_eq!(out.expect(0).stdout.trim_end(), env.output_dir("count").display().to_string());
     let out = env.sim(["store", "du"]);
-    let words: Vec<&str> = out.expect(0).stdout.lines().filter_map(|l| l.split("  ").last()).collect();
+    let words: Vec<&str> =
+        out.expect(0).stdout.lines().filter_map(|l| l.split("  ").last()).collect();
     let store = env.store_path();
     let end = store.display().to_string();
     assert_eq!(words, ["trees", "blobs", "records", "journal", "cache", "quarantine", "tmp", &end]);
-    assert_text(&shown(&env, &["store", "path", "nobody"], 7), "
+    assert_text(
+        &shown(&env, &["store", "path", "nobody"], 7),
+        "
 error: no record has the key or label `nobody`
 hint: `sim-pipe query 'from actions'` lists them; a key needs its first 4 digits
-");
+",
+    );
     let nowhere = env.cmd(["store", "ls"]).cwd(&env.dir().join("home")).run();
-    assert_text(&nowhere.expect(8).err(), "
+    assert_text(
+        &nowhere.expect(8).err(),
+        "
 error: there is no store at or above [DIR]/home
 hint: `sim-pipe run PIPELINE` makes one beside the pipeline
 hint: --store or SIM_PIPE_STORE name one elsewhere
-");
+",
+    );
 }
 
 #[test]
 fn gc_keeps_what_roots_reach_and_every_observation() {
     let env = two();
     env.run_ok(&[]);
-    assert_text(&shown(&env, &["store", "pin", "two", "first"], 0), "
+    assert_text(
+        &shown(&env, &["store", "pin", "two", "first"], 0),
+        "
 first keeps 2 actions
-");
+",
+    );
     env.write("text.txt", "other\n");
     env.run_ok(&[]);
     // Everything is reached by a root.
     let dry = env.sim(["store", "gc", "--dry-run"]);
     assert!(!dry.expect(0).stdout.contains("record"), "{dry}");
-    assert_text(&shown(&env, &["store", "unpin", "first"], 0), "
+    assert_text(
+        &shown(&env, &["store", "unpin", "first"], 0),
+        "
 first is no root any more; `store gc` removes what it alone kept
-");
+",
+    );
     let dry = env.sim(["store", "gc", "--dry-run"]);
-    let gone: Vec<&str> = dry.expect(0).stdout.lines().filter_map(|l| l.split("  ").last()).collect();
+    let gone: Vec<&str> =
+        dry.expect(0).stdout.lines().filter_map(|l| l.split("  ").last()).collect();
     assert!(gone.contains(&"record of upper") && gone.contains(&"tree"), "{dry}");
     assert_eq!(env.records().len(), 4, "a dry run removes nothing");
     env.sim(["store", "gc"]).expect(0);
     assert_eq!(env.records().len(), 2);
     env.run_ok(&[]).assert_ran(&[]);
     env.assert_store_clean();
-    assert_text(&shown(&env, &["store", "unpin", "first"], 7), "
+    assert_text(
+        &shown(&env, &["store", "unpin", "first"], 7),
+        "
 error: there is no root `first`
-");
-    assert_text(&shown(&env, &["store", "pin", "nobody", "x"], 7), "
+",
+    );
+    assert_text(
+        &shown(&env, &["store", "pin", "nobody", "x"], 7),
+        "
 error: there is no root `nobody`
 hint: `sim-pipe store ls` lists them
-");
-    assert_text(&shown(&env, &["store", "pin", "two", "../x"], 8), "
+",
+    );
+    assert_text(
+        &shown(&env, &["store", "pin", "two", "../x"], 8),
+        "
 error: ../x is not a root's name: use letters, digits, '-', '_' and '.'
-");
+",
+    );
 
     let env = TestEnv::with_pipeline(MEASURED);
     env.run_ok(&[]);
@@ -251,10 +323,13 @@ fn gc_waits_for_nobody_and_takes_nothing_in_use() {
     );
     let running = env.cmd(["run", "pipeline.toml"]).spawn();
     let action = env.wait_for_action_file("tmp/here");
-    assert_text(&shown(&env, &["store", "gc"], 8), "
+    assert_text(
+        &shown(&env, &["store", "gc"], 8),
+        "
 error: the store in [PROJECT]/.sim-pipe is in use by another process
 hint: wait for the run to end, then try again
-");
+",
+    );
     fs::write(action.join("tmp/go"), "").expect("let it go on");
     running.wait().expect(0);
     env.sim(["store", "gc"]).expect(0);
@@ -265,20 +340,31 @@ hint: wait for the run to end, then try again
 fn a_store_travels_in_a_file() {
     let env = two();
     env.run_ok(&[]);
-    assert_text(&shown(&env, &["store", "export", "two.simpipe"], 0), "
+    assert_text(
+        &shown(&env, &["store", "export", "two.simpipe"], 0),
+        "
 2 records, 2 trees and 0 logs written to two.simpipe
-");
+",
+    );
     let other = two();
     let file = env.path("two.simpipe").display().to_string();
     let store = other.store_path().display().to_string();
-    assert_text(&shown(&other, &["store", "import", &file, "--store", &store], 0).replace(&env.dir().display().to_string(), "[OTHER]"), "
+    assert_text(
+        &shown(&other, &["store", "import", &file, "--store", &store], 0)
+            .replace(&env.dir().display().to_string(), "[OTHER]"),
+        "
 2 records, 2 trees and 0 logs taken from [OTHER]/project/two.simpipe
-");
+",
+    );
     other.run_ok(&[]).assert_ran(&[]);
     other.assert_store_clean();
-    assert_text(&shown(&other, &["store", "import", &file], 0).replace(&env.dir().display().to_string(), "[OTHER]"), "
+    assert_text(
+        &shown(&other, &["store", "import", &file], 0)
+            .replace(&env.dir().display().to_string(), "[OTHER]"),
+        "
 0 records, 2 trees and 0 logs taken from [OTHER]/project/two.simpipe
-");
+",
+    );
 
     // A damaged archive is refused, wherever the damage is, and leaves the store as it was.
     let bytes = fs::read(env.path("two.simpipe")).expect("read");
@@ -316,20 +402,26 @@ fn schemas_are_json_and_name_what_there_is() {
     for kind in ["build-engine", "command", "report", "trial"] {
         assert!(pipeline.contains(kind), "{kind}");
     }
-    assert_text(&shown(&env, &["schema", "sence"], 2), "
+    assert_text(
+        &shown(&env, &["schema", "sence"], 2),
+        "
 error: there is no schema `sence`
 hint: there are pipeline, scene, job, result, description
-");
+",
+    );
 }
 
 /// A new user's own project: runs as generated and gives a site.
 #[test]
 fn new_makes_a_project_that_runs() {
     let env = TestEnv::new();
-    assert_text(&shown(&env, &["new", "My fall"], 0), "
+    assert_text(
+        &shown(&env, &["new", "My fall"], 0),
+        "
 made My fall: a pipeline of two stages and a report
 next: sim-pipe run My fall/pipeline.toml
-");
+",
+    );
     let project = env.path("My fall");
     let out = env.cmd(["run", "pipeline.toml"]).cwd(&project).run();
     out.expect(0);
@@ -338,21 +430,30 @@ next: sim-pipe run My fall/pipeline.toml
     assert!(page.contains("Falling, in steps of different length"), "{page}");
     let again = env.cmd(["run", "pipeline.toml"]).cwd(&project).run();
     assert!(again.expect(0).stderr.starts_with("my-fall: nothing to do"), "{again}");
-    assert_text(&shown(&env, &["new", "My fall"], 2), "");
+    assert_text(
+        &shown(&env, &["new", "My fall"], 2),
+        "
+error: My fall is there and not empty
+hint: choose a folder that does not exist yet
+",
+    );
 }
 
 #[test]
 fn help_explains_codes_commands_and_exit_codes() {
     let env = TestEnv::new();
     let codes = env.sim(["help", "codes"]);
-    let list: Vec<&str> = codes.expect(0).stdout.lines().filter_map(|l| l.split(' ').next()).collect();
+    let list: Vec<&str> =
+        codes.expect(0).stdout.lines().filter_map(|l| l.split(' ').next()).collect();
     assert!(list.len() > 20 && list.iter().all(|c| c.starts_with("SP")), "{codes}");
     for code in &list {
         let text = env.sim(["help", code]);
         assert!(text.expect(0).stdout.len() > 40, "{text}");
         assert_eq!(text.stdout, env.sim(["help", &code.to_lowercase()]).stdout);
     }
-    assert_text(&shown(&env, &["help", "exit-codes"], 0), "
+    assert_text(
+        &shown(&env, &["help", "exit-codes"], 0),
+        "
   0  all went well
   2  the command line is wrong
   3  the pipeline, a suite or a pin is wrong
@@ -364,13 +465,17 @@ fn help_explains_codes_commands_and_exit_codes() {
   9  a tool, engine, library or sandbox is missing
  70  a fault of sim-pipe or of the system
 130  interrupted; what was done is kept
-");
+",
+    );
     assert!(env.sim(["help", "run"]).expect(0).stdout.contains("--remeasure"));
     assert!(env.sim(["help"]).expect(0).stdout.contains("explain"));
-    assert_text(&shown(&env, &["help", "SP9999"], 7), "
+    assert_text(
+        &shown(&env, &["help", "SP9999"], 7),
+        "
 error: `SP9999` is neither a code nor a command
 hint: `sim-pipe help codes` lists the codes, `sim-pipe help` the commands
-");
+",
+    );
     env.sim(["--version"]).expect(0);
     let wrong = env.sim(["rnu"]);
     wrong.expect(2);
@@ -450,20 +555,26 @@ fn report_runs_nothing_but_itself() {
     ));
     env.write("text.txt", "hello\n");
     fake::copy_templates(&env);
-    assert_text(&shown(&env, &["report", "pipeline.toml"], 4), "
+    assert_text(
+        &shown(&env, &["report", "pipeline.toml"], 4),
+        "
 error: 2 actions of two must run first
 hint: `sim-pipe run pipeline.toml`
-");
+",
+    );
     env.run_ok(&[]);
     let site = env.path("out/two");
     let first = fs::read(site.join("index.html")).expect("the site");
     // Someone's own folder is not overwritten, an edited site of ours is laid out again elsewhere.
     fs::create_dir(env.path("mine")).expect("mkdir");
     fs::write(env.path("mine/x"), "x").expect("write");
-    assert_text(&shown(&env, &["report", "pipeline.toml", "--output", "mine"], 2), "
+    assert_text(
+        &shown(&env, &["report", "pipeline.toml", "--output", "mine"], 2),
+        "
 error: mine is there and was not written by sim-pipe
 hint: move it away, or choose another place with --output
-");
+",
+    );
     shown(&env, &["report", "pipeline.toml", "--output", "elsewhere"], 0);
     assert_eq!(fs::read(env.path("elsewhere/index.html")).expect("read"), first);
     // Editing a laid-out file leaves the store alone.
@@ -471,7 +582,11 @@ hint: move it away, or choose another place with --output
     env.assert_store_clean();
 
     let mut server = env.cmd(["report", "pipeline.toml", "--serve", "--output", "served"]).command;
-    let mut child = server.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().expect("start");
+    let mut child = server
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("start");
     let mut stdout = child.stdout.take().expect("stdout");
     let mut text = String::new();
     let address = wait_for("the address", || {
@@ -487,10 +602,14 @@ hint: move it away, or choose another place with --output
         stream.read_to_end(&mut answer).expect("read");
         String::from_utf8_lossy(&answer).into_owned()
     };
-    let (page, outside, hidden) = (get("/"), get("/../pipeline.toml"), get("/%2e%2e/pipeline.toml"));
+    let (page, outside, hidden) =
+        (get("/"), get("/../pipeline.toml"), get("/%2e%2e/pipeline.toml"));
     child.kill().expect("end the server");
     child.wait().expect("wait");
-    assert!(page.starts_with("HTTP/1") && page.contains(" 200 ") && page.contains("<html"), "{page}");
+    assert!(
+        page.starts_with("HTTP/1") && page.contains(" 200 ") && page.contains("<html"),
+        "{page}"
+    );
     assert!(outside.contains(" 404 ") && hidden.contains(" 404 "), "{outside}\n{hidden}");
 }
 

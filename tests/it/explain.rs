@@ -18,24 +18,36 @@ fn explain(env: &TestEnv, more: &[&str]) -> String {
 #[test]
 fn what_never_ran_and_what_waits() {
     let env = two();
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 upper: would run · key [HASH]
   it never ran: no record with this label
-");
-    assert_text(&explain(&env, &["count"]), "
+",
+    );
+    assert_text(
+        &explain(&env, &["count"]),
+        "
 count: depends · key not known yet
   upper runs first; if it gives the same bytes as before, this one is reused
 upper: would run · key [HASH]
   it never ran: no record with this label
-");
+",
+    );
     env.run_ok(&[]);
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 two: nothing would run
-");
-    assert_text(&explain(&env, &["upper"]), "
+",
+    );
+    assert_text(
+        &explain(&env, &["upper"]),
+        "
 upper: reused · key [HASH]
   recorded [DATE] as ok on [MACHINE]
-");
+",
+    );
 }
 
 #[test]
@@ -43,14 +55,17 @@ fn a_changed_source() {
     let env = two();
     env.run_ok(&[]);
     env.write("text.txt", "other\n");
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 upper: would run · key [HASH]
   first difference: inputs.text
     before: [HASH]
        now: [HASH]   [pipeline.toml:8:15]
             from text.txt
             ~ the file
-");
+",
+    );
 }
 
 #[test]
@@ -58,14 +73,17 @@ fn a_changed_mode() {
     let env = two();
     env.run_ok(&[]);
     fs::set_permissions(env.path("text.txt"), fs::Permissions::from_mode(0o755)).expect("chmod");
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 upper: would run · key [HASH]
   first difference: inputs.text
     before: [HASH]
        now: [HASH]   [pipeline.toml:8:15]
             from text.txt
             ~ the file
-");
+",
+    );
 }
 
 #[test]
@@ -73,28 +91,37 @@ fn a_changed_command_seed_and_environment() {
     let env = two();
     env.run_ok(&[]);
     env.replace("pipeline.toml", "tr a-z A-Z", "tr a-y A-Y");
-    assert_text(&explain(&env, &["upper"]), "
+    assert_text(
+        &explain(&env, &["upper"]),
+        "
 upper: would run · key [HASH]
   first difference: run[2]
     before: tr a-z A-Z < {inputs.text} > {out}/upper.txt
        now: tr a-y A-Y < {inputs.text} > {out}/upper.txt   [pipeline.toml:7:7]
-");
+",
+    );
     let env = two();
     env.run_ok(&[]);
     env.replace("pipeline.toml", "name = \"two\"", "name = \"two\"\nseed = 9");
-    assert_text(&explain(&env, &["upper"]), "
+    assert_text(
+        &explain(&env, &["upper"]),
+        "
 upper: would run · key [HASH]
   first difference: seed
     before: 0
        now: 9   [pipeline.toml:3:8]
-");
+",
+    );
     env.write("pipeline.toml", TWO.replacen("outputs", "env.MODE = \"fast\"\noutputs", 1));
-    assert_text(&explain(&env, &["upper"]), "
+    assert_text(
+        &explain(&env, &["upper"]),
+        "
 upper: would run · key [HASH]
   first difference: env.MODE
     before: (none)
        now: fast
-");
+",
+    );
 }
 
 #[test]
@@ -102,12 +129,15 @@ fn a_changed_gate_names_the_line_of_the_suite() {
     let env = fake::project(&Fake { suite: fake::FALL_AND_PILE, ..Fake::default() });
     env.run_ok(&[]);
     env.replace("suite.toml", "floor_penetration_m = 0.15", "floor_penetration_m = 0.2");
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 trial[good]/box_pile/4x1/r0/timed: would run · key [HASH]
   first difference: args.gates.floor_penetration_m
     before: 0.15
        now: 0.2   [suite.toml:14:29]
-");
+",
+    );
 }
 
 #[test]
@@ -120,14 +150,17 @@ fn a_changed_template() {
     env.run_ok(&[]);
     let page = fs::read_to_string(env.path("templates/index.html")).expect("read");
     env.write("templates/index.html", format!("{page}{{# a remark #}}"));
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 site: would run · key [HASH]
   first difference: inputs.templates
     before: [HASH]
        now: [HASH]
             from templates
             ~ index.html
-");
+",
+    );
 }
 
 #[test]
@@ -136,14 +169,17 @@ fn something_upstream_gave_other_bytes() {
     env.run_ok(&[]);
     env.write("text.txt", "other words\n");
     env.run_ok(&["--only", "upper"]);
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 count: would run · key [HASH]
   first difference: inputs.upper
     before: [HASH]
        now: [HASH]   [pipeline.toml:15:16]
             from upper
             ~ upper.txt
-");
+",
+    );
 }
 
 #[test]
@@ -152,17 +188,22 @@ fn a_failure_is_tried_again() {
         "[pipeline]\nname = \"f\"\n[[stage]]\nname = \"a\"\nkind = \"command\"\nrun = [\"false\"]\n",
     );
     env.run(&[]).out.expect(4);
-    assert_text(&explain(&env, &[]), "
+    assert_text(
+        &explain(&env, &[]),
+        "
 a: would run · key [HASH]
   its record says failed, which a run tries again: exit code 1
-");
+",
+    );
 }
 
 #[test]
 fn every_component_of_a_key() {
     let env = TestEnv::with_pipeline(MEASURED);
     env.run_ok(&[]);
-    assert_text(&explain(&env, &["--all", "time/r1"]), "
+    assert_text(
+        &explain(&env, &["--all", "time/r1"]),
+        "
 time/r1: reused · key [HASH]
   recorded [DATE] as ok on [MACHINE]
     class = measured
@@ -178,7 +219,8 @@ time/r1: reused · key [HASH]
     network = 0
     machine.identity = [HASH]
     repeat = 1
-");
+",
+    );
 }
 
 #[test]

@@ -170,7 +170,8 @@ impl TestEnv {
     /// The folder of the newest output of a label.
     pub(crate) fn output_dir(&self, label: &str) -> PathBuf {
         let record = self.records_of(label).pop().unwrap_or_else(|| panic!("no record of {label}"));
-        self.store().tree_path(&record.output.unwrap_or_else(|| panic!("{label} has no output")).digest)
+        self.store()
+            .tree_path(&record.output.unwrap_or_else(|| panic!("{label} has no output")).digest)
     }
 
     /// The same, as text.
@@ -244,7 +245,14 @@ impl Cmd {
         let stdout = reader(child.stdout.take().expect("stdout"));
         let stderr = reader(child.stderr.take().expect("stderr"));
         let shown = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
-        Running { child, stdout, stderr, deadline: Instant::now() + self.bound, dir: self.dir, shown }
+        Running {
+            child,
+            stdout,
+            stderr,
+            deadline: Instant::now() + self.bound,
+            dir: self.dir,
+            shown,
+        }
     }
 
     pub(crate) fn run(self) -> Out {
@@ -295,8 +303,14 @@ impl Running {
             if Instant::now() > self.deadline {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
-                let text = |r: Reader| String::from_utf8_lossy(&r.join().expect("read")).into_owned();
-                panic!("{} did not end in time\n{}\n{}", self.shown, text(self.stdout), text(self.stderr));
+                let text =
+                    |r: Reader| String::from_utf8_lossy(&r.join().expect("read")).into_owned();
+                panic!(
+                    "{} did not end in time\n{}\n{}",
+                    self.shown,
+                    text(self.stdout),
+                    text(self.stderr)
+                );
             }
             std::thread::sleep(LOOK);
         };
@@ -363,7 +377,11 @@ impl std::fmt::Display for Out {
             (Some(code), _) => format!("exit code {code}"),
             (None, signal) => format!("signal {signal:?}"),
         };
-        write!(f, "sim-pipe {}: {how}\n--- stdout\n{}\n--- stderr\n{}", self.shown, self.stdout, self.stderr)
+        write!(
+            f,
+            "sim-pipe {}: {how}\n--- stdout\n{}\n--- stderr\n{}",
+            self.shown, self.stdout, self.stderr
+        )
     }
 }
 
@@ -407,7 +425,9 @@ impl Ran {
     /// Warnings of an action in this run.
     pub(crate) fn warnings(&self, label: &str) -> Vec<String> {
         let found = self.events.iter().find_map(|e| match e {
-            Event::ActionFinished { label: l, warnings, .. } if l == label => Some(warnings.clone()),
+            Event::ActionFinished { label: l, warnings, .. } if l == label => {
+                Some(warnings.clone())
+            }
             _ => None,
         });
         found.unwrap_or_else(|| panic!("{label} did not run\n{}", self.out))
@@ -579,7 +599,11 @@ fn is_digest(word: &str) -> bool {
 }
 
 fn is_date(word: &str) -> bool {
-    word.len() == 10 && word.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
+    word.len() == 10
+        && word
+            .bytes()
+            .enumerate()
+            .all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
 }
 
 /// Makes a file readable and writable, changes it, and puts its mode back.

@@ -7,6 +7,12 @@ mod commands;
 mod explain;
 mod fake;
 mod harness;
+mod kills;
+mod misbehaviour;
+mod pipeline_errors;
+mod sandbox;
+mod store_faults;
+mod trees;
 
 /// A file that no `mod` names is a test that never runs.
 #[test]
