@@ -46,6 +46,13 @@ const PARAMS: &[Param] = &[
         doc: "How many threads the command uses: the value of `{threads}`. Default: 1.",
     },
     Param {
+        name: "tools",
+        ty: ParamType::StrList,
+        required: false,
+        doc: "Further programs that the program starts: what they are enters the key, as it does for \
+              the program itself. Default: none.",
+    },
+    Param {
         name: "network",
         ty: ParamType::Bool,
         required: false,
@@ -151,6 +158,10 @@ fn draft(cell: &Cell, class: Class, repeats: u32, repeat: u32) -> Draft {
     // The identity of a program found on the search path is part of the question.
     let outside = |p: &&String| !p.contains('{') && (p.starts_with('/') || !p.contains('/'));
     draft.tools = cell.run.first().filter(outside).cloned().into_iter().collect();
+    let further = cell.params.get("tools").and_then(|v| v.as_list()).unwrap_or_default();
+    draft.tools.extend(further.iter().filter_map(|v| v.as_str()).map(str::to_owned));
+    draft.tools.sort();
+    draft.tools.dedup();
     if let Some(threads) = cell.params.get("threads") {
         draft.args.insert("threads".to_owned(), threads.clone());
     }
