@@ -4,6 +4,7 @@
 
 mod cache;
 mod commands;
+mod engines;
 mod explain;
 mod fake;
 mod harness;

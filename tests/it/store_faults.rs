@@ -333,7 +333,6 @@ mount -o remount,size=64m disk || exit 98
 echo "== again"; {exe} run pipeline.toml --store disk/s --sandbox none -j 1; echo "code $?"
 echo "== verify"; {exe} store verify --store disk/s; echo "code $?"
 echo "== records"; find disk/s/records -type f | wc -l
-mount -t tmpfs -o size=64k,remount disk 2>/dev/null
 "#
         ),
     );
@@ -354,7 +353,18 @@ mount -t tmpfs -o size=64k,remount disk 2>/dev/null
         return;
     }
     let stdout = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert_text(&env.normal(&stdout), "");
+    assert_text(&env.normal(&stdout), "
+== first
+code 8
+== verify
+code 0
+== again
+code 0
+== verify
+code 0
+== records
+4
+");
     let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
     let errors: Vec<&str> = stderr
         .lines()
