@@ -172,6 +172,11 @@ impl Observer for Progress {
                 self.tick(true);
             }
             Event::ActionWaited { label, .. } => self.ended(label),
+            Event::ActionHeld { label, by, .. } => {
+                if !self.quiet {
+                    self.line("waiting", "1;33", &format!("{label}: {by}"));
+                }
+            }
             Event::ActionFinished { label, key, status, reason, wall_ms, warnings, .. } => {
                 self.ended(label);
                 let time = text::duration(Duration::from_secs_f64(wall_ms / 1e3));

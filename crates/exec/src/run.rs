@@ -20,7 +20,8 @@ use sim_store::{Store, Stored};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 pub use crate::schedule::{Summary, run};
 
@@ -63,8 +64,49 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) level: Level,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) machine_lock: PathBuf,
+    pub(crate) machine: MachineUse,
 }
+
+/// This process's use of the machine, as other sim-pipe processes see it.
+#[derive(Debug)]
+pub(crate) struct MachineUse {
+    path: PathBuf,
+    /// How many pure and machine actions of this process run, and the one lock they share.
+    shared: Mutex<(usize, Option<File>)>,
+}
+
+impl MachineUse {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, shared: Mutex::default() }
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, (usize, Option<File>)> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Held while an action runs.
+enum InUse<'a> {
+    Alone { _file: File },
+    Shared(&'a MachineUse),
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        if let Self::Shared(machine) = self {
+            let mut shared = machine.shared();
+            shared.0 -= 1;
+            if shared.0 == 0 {
+                shared.1 = None;
+            }
+        }
+    }
+}
+
+/// Why a worker waits; told once it takes long enough to be asked about.
+const BY_KEY: &str = "another sim-pipe runs the same action; its result will be used";
+const BY_MACHINE: &str = "another sim-pipe measures on this machine, or this one would";
+const TELL_AFTER: Duration = Duration::from_secs(2);
 
 /// What a worker gives back.
 pub(crate) enum Done {
@@ -106,10 +148,12 @@ impl Context<'_> {
         mut resolved: Resolved,
         outcomes: &Outcomes,
         forced: bool,
+        tell: &dyn Fn(&'static str),
     ) -> Result<Done> {
         let store = self.resolver.store;
         for _ in 0..5 {
-            let Some(_key_lock) = self.wait_for(|| Ok(store.try_lock_key(&resolved.key)?))? else {
+            let lock = || Ok(store.try_lock_key(&resolved.key)?);
+            let Some(_key_lock) = self.wait_for(lock, BY_KEY, tell)? else {
                 return Ok(Done::Interrupted);
             };
             let stored = match store.record(&resolved.key) {
@@ -126,10 +170,7 @@ impl Context<'_> {
             {
                 return Ok(Done::Waited(Box::new(stored)));
             }
-            let mut turn = None;
-            let Some(_machine) =
-                self.wait_for(|| self.try_lock_machine(action.class, &mut turn))?
-            else {
+            let Some(_in_use) = self.use_machine(action.class, tell)? else {
                 return Ok(Done::Interrupted);
             };
             let scratch = store.scratch("action-")?;
@@ -156,8 +197,15 @@ impl Context<'_> {
     }
 
     /// Tries until something is given or the run is cancelled.
-    fn wait_for<T>(&self, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
-        let mut pause = Duration::from_millis(2);
+    fn wait_for<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<Option<T>>,
+        what_for: &'static str,
+        tell: &dyn Fn(&'static str),
+    ) -> Result<Option<T>> {
+        let start = Instant::now();
+        let mut told = false;
+        let mut pause = Duration::from_micros(500);
         loop {
             if self.cancel.is_set() {
                 return Ok(None);
@@ -165,10 +213,34 @@ impl Context<'_> {
             if let Some(found) = attempt()? {
                 return Ok(Some(found));
             }
+            if !told && start.elapsed() > TELL_AFTER {
+                told = true;
+                tell(what_for);
+            }
             // A lock held by another process has no event to wait for together with our own.
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(100));
         }
+    }
+
+    fn use_machine(
+        &self,
+        class: Class,
+        tell: &dyn Fn(&'static str),
+    ) -> Result<Option<InUse<'_>>> {
+        let mut turn = None;
+        if class == Class::Measured {
+            let alone = self.wait_for(|| self.try_lock_machine(class, &mut turn), BY_MACHINE, tell)?;
+            return Ok(alone.map(|file| InUse::Alone { _file: file }));
+        }
+        let mut shared = self.machine.shared();
+        if shared.1.is_none() {
+            let file = self.wait_for(|| self.try_lock_machine(class, &mut turn), BY_MACHINE, tell)?;
+            let Some(file) = file else { return Ok(None) };
+            shared.1 = Some(file);
+        }
+        shared.0 += 1;
+        Ok(Some(InUse::Shared(&self.machine)))
     }
 
     /// Measured actions have the machine for themselves, across all sim-pipe processes of this user.
@@ -184,13 +256,13 @@ impl Context<'_> {
             Err(TryLockError::Error(e)) => Err(e),
         };
         if turn.is_none() {
-            let file = open(&self.machine_lock.with_extension("turn"))?;
+            let file = open(&self.machine.path.with_extension("turn"))?;
             if !held(file.try_lock())? {
                 return Ok(None);
             }
             *turn = Some(file);
         }
-        let file = open(&self.machine_lock)?;
+        let file = open(&self.machine.path)?;
         let tried = if class == Class::Measured { file.try_lock() } else { file.try_lock_shared() };
         if !held(tried)? {
             return Ok(None);

@@ -12,7 +12,7 @@
 use crate::cancel::Cancel;
 use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
-use crate::run::{Context, Done, Observer, Options, usable};
+use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
 use crate::sandbox;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
@@ -56,6 +56,12 @@ impl Summary {
         failed.sort_unstable();
         failed.into_iter()
     }
+}
+
+/// What a worker says.
+enum Told {
+    Held(sim_model::Digest, &'static str),
+    Done(Result<Done>),
 }
 
 struct Job {
@@ -142,7 +148,7 @@ pub fn run(
         options,
         level,
         cancel,
-        machine_lock: std::env::temp_dir().join(format!("sim-pipe-{uid}.lock")),
+        machine: MachineUse::new(std::env::temp_dir().join(format!("sim-pipe-{uid}.lock"))),
     };
     let result = s.drive(&context, cancel);
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
@@ -199,7 +205,7 @@ impl Scheduler<'_, '_> {
 
         let (send_job, receive_job) = mpsc::channel::<Job>();
         let receive_job = Mutex::new(receive_job);
-        let (send_done, receive_done) = mpsc::channel::<(usize, Result<Done>)>();
+        let (send_done, receive_done) = mpsc::channel::<(usize, Told)>();
         std::thread::scope(|scope| {
             // The channel must close before the scope waits for the workers.
             let send_job = send_job;
@@ -253,7 +259,18 @@ impl Scheduler<'_, '_> {
                 if running == 0 {
                     break;
                 }
-                let Ok((index, done)) = receive_done.recv() else { break };
+                let Ok((index, told)) = receive_done.recv() else { break };
+                let done = match told {
+                    Told::Done(done) => done,
+                    Told::Held(key, by) => {
+                        let label = self.plan.actions[index].label.clone();
+                        let event = Event::ActionHeld { label, key, by: by.to_owned() };
+                        if let Err(e) = self.emit(Some(index), event) {
+                            failure = failure.or(Some(e));
+                        }
+                        continue;
+                    }
+                };
                 running -= 1;
                 running_measured = false;
                 if let Err(e) = done.and_then(|d| self.finished(index, d)) {
@@ -459,14 +476,17 @@ impl Scheduler<'_, '_> {
 fn work(
     context: &Context<'_>,
     jobs: &Mutex<mpsc::Receiver<Job>>,
-    done: &mpsc::Sender<(usize, Result<Done>)>,
+    done: &mpsc::Sender<(usize, Told)>,
 ) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         let action = &context.resolver.plan.actions[job.index];
-        let result = context.execute(action, job.resolved, &job.outcomes, job.forced);
-        if done.send((job.index, result)).is_err() {
+        let key = job.resolved.key;
+        // Nobody listens any more only when the run is over.
+        let tell = |by| drop(done.send((job.index, Told::Held(key, by))));
+        let result = context.execute(action, job.resolved, &job.outcomes, job.forced, &tell);
+        if done.send((job.index, Told::Done(result))).is_err() {
             return;
         }
     }

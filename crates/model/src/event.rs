@@ -75,6 +75,15 @@ pub enum Event {
         /// Warnings, such as a noisy observation.
         warnings: Vec<String>,
     },
+    /// It cannot start yet, because of another process.
+    ActionHeld {
+        /// Label.
+        label: String,
+        /// Key.
+        key: Digest,
+        /// What it waits for, in words.
+        by: String,
+    },
     /// Another process ran this key meanwhile; its record is used.
     ActionWaited {
         /// Label.

@@ -281,6 +281,7 @@ pub(super) fn runs(lines: &[Line]) -> BTreeMap<&'static str, Vec<Vec<Cell>>> {
                 let why = (!reason.is_empty()).then_some(reason.as_str());
                 add("finished", label, Some(key), Some(status.name()), why);
             }
+            Event::ActionHeld { label, key, .. } => add("held", label, Some(key), none, none),
             Event::ActionWaited { label, key } => add("waited", label, Some(key), none, none),
             Event::ActionSkipped { label, because } => {
                 add("skipped", label, None, none, Some(because));
