@@ -33,6 +33,8 @@ pub(crate) struct Pipeline<'t> {
     pub(crate) timeout: Option<Duration>,
     pub(crate) memory: Option<MemoryLimit>,
     pub(crate) env: BTreeMap<String, String>,
+    /// Where the defaults set each variable.
+    pub(crate) env_spans: BTreeMap<String, Span>,
     pub(crate) stages: Vec<Stage<'t>>,
     /// Index of each stage by name; of a name given twice, the first.
     pub(crate) by_name: HashMap<&'t str, usize>,
@@ -249,6 +251,7 @@ fn defaults<'t>(e: &'t Entry<'t>, out: &mut Pipeline<'t>, world: &mut World<'_>)
     out.memory = table.get("memory").and_then(|e| memory(&e.node, &none, world));
     for e in table.get("env").map_or(&[][..], |e| env_entries(e, world)) {
         if let Some(value) = variable(e, &none, world) {
+            out.env_spans.insert(e.key.clone().into_owned(), e.node.span);
             out.env.insert(e.key.clone().into_owned(), value);
         }
     }

@@ -472,6 +472,12 @@ fn stamp_origins(draft: &mut Draft, cell: &Cell) {
             draft.origins.entry(format!("args.{name}")).or_insert_with(|| origin.clone());
         }
     }
+    // A folder or file that a parameter names, such as a report's templates.
+    for (name, input) in &draft.inputs {
+        if let (DraftInput::Source(_), Some(origin)) = (input, cell.origins.get(name)) {
+            draft.origins.entry(format!("inputs.{name}")).or_insert_with(|| origin.clone());
+        }
+    }
 }
 
 /// Checks what a kind drafted, so that a mistake in a kind is a message and not a panic.

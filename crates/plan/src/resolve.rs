@@ -154,6 +154,12 @@ fn planned(
                 .or_insert_with(|| world.sources.origin(input.span));
         }
     }
+    for name in d.env.keys() {
+        let own = stage.env.iter().find(|e| e.key == *name).map(|e| e.node.span);
+        if let Some(span) = own.or_else(|| pipeline.env_spans.get(name).copied()) {
+            origins.entry(format!("env.{name}")).or_insert_with(|| world.sources.origin(span));
+        }
+    }
     let seed = stage.seed.map(|n| n.span).or(pipeline.seed_span);
     if let Some(span) = seed {
         origins.entry("seed".to_owned()).or_insert_with(|| world.sources.origin(span));

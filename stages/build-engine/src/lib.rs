@@ -141,22 +141,33 @@ impl Kind for BuildEngine {
                 format!("fetch_{}", pin.id),
                 DraftInput::Draft { index: drafts.len(), subpath: Some(pin.file.clone()) },
             );
-            drafts.push(sim_stage_fetch::file_draft(&file_pin(pin, integrity)));
+            let mut draft = sim_stage_fetch::file_draft(&file_pin(pin, integrity));
+            let at = text.find(&format!("\"{}\"", pin.id)).unwrap_or(0);
+            place_args(&mut draft, &path, &text, at, ctx);
+            drafts.push(draft);
         }
         build.inputs.insert("crate".into(), DraftInput::Source(file.source.crate_dir.clone()));
         for (i, dir) in file.source.paths.iter().enumerate() {
             build.inputs.insert(format!("path{i}"), DraftInput::Source(dir.clone()));
         }
         build.args = args(&file);
-        let origin = ctx.origin(&path, 0);
-        for name in build.args.keys() {
-            build.origins.insert(format!("args.{name}"), origin.clone());
-        }
+        place_args(&mut build, &path, &text, 0, ctx);
         build.tools = ["rustc", "cargo", "cc"].map(str::to_owned).to_vec();
         build.outputs = ["bin", "engine.json", "describe.json"].map(str::to_owned).to_vec();
         build.timeout = Some(cell.timeout.unwrap_or(TIMEOUT));
         drafts.push(build);
         Ok(drafts)
+    }
+}
+
+/// Says of each argument where in the pin its value stands: the first place after `at`, which for
+/// texts is the line that sets it.
+fn place_args(draft: &mut Draft, path: &str, text: &str, at: usize, ctx: &dyn ExpandCtx) {
+    for (name, value) in &draft.args {
+        let value = value.as_str().filter(|v| !v.is_empty());
+        let found = value.and_then(|v| text[at..].find(&format!("\"{v}\"")));
+        let origin = ctx.origin(path, at + found.unwrap_or(0));
+        draft.origins.insert(format!("args.{name}"), origin);
     }
 }
 
