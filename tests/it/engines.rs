@@ -1,7 +1,7 @@
 //! Real engines, built from their pins by the program itself. They are built once, into a store that
 //! outlives the tests: SIM_PIPE_TEST_STORE, or `it-store` in cargo's target folder.
 
-use crate::harness::{Cmd, Out, TestEnv, skip};
+use crate::harness::{Cmd, Out, TestEnv, assert_text, skip};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -388,6 +388,58 @@ fn a_changed_pin_reaches_its_own_engine_only() {
         cmd(env, &["explain", "pipeline.toml", "engine[mujoco]"]).run().expect(0).stdout.contains("reused")
     };
     assert!(touched(&env));
+}
+
+/// `explain` of a changed pin, of changed adapter source and of a changed lock.
+#[test]
+fn explain_names_what_of_a_pin_changed() {
+    if mujoco().is_none() {
+        return;
+    }
+    let explain = |change: &dyn Fn(&TestEnv)| {
+        let env = project(&["mujoco"]);
+        change(&env);
+        cmd(&env, &["explain", "pipeline.toml"]).run().expect(0).out()
+    };
+    let pin = explain(&|env| {
+        env.replace("engines/mujoco/engine.toml", "version = \"3.17.0\"", "version = \"3.16.0\"");
+    });
+    assert_text(&pin, r#"
+fetch/pypi/mujoco-3.17.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl: would run · key [HASH]
+  first difference: args.version
+    before: "3.17.0"
+       now: "3.16.0"   [engines/mujoco/engine.toml:17:11]
+"#);
+    let source = explain(&|env| {
+        let path = "engines/mujoco/src/main.rs";
+        let text = std::fs::read_to_string(env.path(path)).expect("read");
+        env.write(path, format!("// a remark\n{text}"));
+    });
+    assert_text(&source, "
+engine[mujoco]: would run · key [HASH]
+  first difference: inputs.crate
+    before: [HASH]
+       now: [HASH]
+            from engines/mujoco
+            ~ src/main.rs
+                - line 1: //! `sim-adapter-mujoco describe` and `sim-adapter-mujoco run JOB.json OUT_DIR`.
+                + line 1: // a remark
+");
+    let lock = explain(&|env| {
+        let path = "engines/mujoco/Cargo.lock";
+        let text = std::fs::read_to_string(env.path(path)).expect("read");
+        env.write(path, format!("{text}\n"));
+    });
+    assert_text(&lock, "
+fetch/crates/mujoco: would run · key [HASH]
+  first difference: inputs.lock
+    before: [HASH]
+       now: [HASH]
+            from engines/mujoco/Cargo.lock
+            ~ the file
+                - line 324: (end of the file)
+                + line 324:
+");
 }
 
 /// Rapier, where a store that is given has it built already.

@@ -64,6 +64,8 @@ upper: would run · key [HASH]
        now: [HASH]   [pipeline.toml:8:15]
             from text.txt
             ~ the file
+                - line 1: hello
+                + line 1: other
 ",
     );
 }
@@ -119,7 +121,7 @@ upper: would run · key [HASH]
 upper: would run · key [HASH]
   first difference: env.MODE
     before: (none)
-       now: fast
+       now: fast   [pipeline.toml:9:12]
 ",
     );
 }
@@ -150,15 +152,19 @@ fn a_changed_template() {
     env.run_ok(&[]);
     let page = fs::read_to_string(env.path("templates/index.html")).expect("read");
     env.write("templates/index.html", format!("{page}{{# a remark #}}"));
+    let line = page.lines().count() + 1;
+    let shown = explain(&env, &[]).replace(&format!("line {line}:"), "line N:");
     assert_text(
-        &explain(&env, &[]),
+        &shown,
         "
 site: would run · key [HASH]
   first difference: inputs.templates
     before: [HASH]
-       now: [HASH]
+       now: [HASH]   [pipeline.toml:22:13]
             from templates
             ~ index.html
+                - line N: (end of the file)
+                + line N: {# a remark #}
 ",
     );
 }
@@ -178,6 +184,8 @@ count: would run · key [HASH]
        now: [HASH]   [pipeline.toml:15:16]
             from upper
             ~ upper.txt
+                - line 1: HELLO
+                + line 1: OTHER WORDS
 ",
     );
 }
