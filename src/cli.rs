@@ -2,9 +2,9 @@
 
 use crate::commands;
 use crate::error::{CliError, exit};
+use crate::global::Global;
 use crate::{env, text};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// One TOML file to physics-simulation evidence that anyone can check
@@ -15,37 +15,6 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Options of every command
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Global {
-    /// The store; default: SIM_PIPE_STORE, else .sim-pipe in the project's root
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) store: Option<PathBuf>,
-    /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub(crate) color: Colour,
-    /// Write JSON, one object a line, to standard output
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Say less: only failures and the summary
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// Plain lines instead of a progress bar
-    #[arg(long, global = true)]
-    pub(crate) no_progress: bool,
-}
-
-/// When to use colours
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 /// The commands

@@ -17,11 +17,11 @@ pub(crate) fn own_exe() -> std::io::Result<PathBuf> {
 }
 
 /// Whether to colour what goes to standard error. `NO_COLOR` wins over `auto`.
-pub(crate) fn colour(choice: crate::cli::Colour) -> bool {
+pub(crate) fn colour(choice: crate::global::Colour) -> bool {
     match choice {
-        crate::cli::Colour::Always => true,
-        crate::cli::Colour::Never => false,
-        crate::cli::Colour::Auto => {
+        crate::global::Colour::Always => true,
+        crate::global::Colour::Never => false,
+        crate::global::Colour::Auto => {
             std::io::stderr().is_terminal()
                 && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
                 && std::env::var_os("TERM").is_none_or(|t| t != "dumb")

@@ -1,6 +1,6 @@
 //! What is seen of a run: a bar with lines above it on a terminal, plain lines elsewhere, or JSON.
 
-use crate::cli::Global;
+use crate::global::Global;
 use crate::{env, text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim_exec::Observer;

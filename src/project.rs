@@ -1,7 +1,7 @@
 //! A pipeline on disk: its project's root, its plan, its store.
 
-use crate::cli::Global;
 use crate::error::{CliError, exit};
+use crate::global::Global;
 use crate::{env, kinds, text};
 use sim_exec::{Options, SandboxPolicy};
 use sim_model::{Machine, Plan};

@@ -1,8 +1,8 @@
 //! `sim-pipe audit`: does every result of a pipeline still hold?
 
-use crate::cli::Global;
 use crate::commands::run::key_value;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::project::Project;
 use crate::text;
 use clap::Args;

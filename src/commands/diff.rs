@@ -1,8 +1,8 @@
 //! `sim-pipe diff`: two actions, or two observations of one, side by side.
 
-use crate::cli::Global;
 use crate::commands::log::by_key;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::project::nearest_store;
 use crate::text;
 use clap::Args;

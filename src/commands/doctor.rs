@@ -1,8 +1,8 @@
 //! `sim-pipe doctor`: what this machine can do, and whether it is fit to measure.
 
-use crate::cli::Global;
 use crate::env;
 use crate::error::{CliResult, exit};
+use crate::global::Global;
 use crate::text;
 use sim_exec::{Level, SandboxPolicy, Tools, probe_sandbox};
 

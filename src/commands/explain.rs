@@ -1,8 +1,8 @@
 //! `sim-pipe explain`: why an action would run, or what its key is made of.
 
-use crate::cli::Global;
 use crate::commands::run::key_value;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::project::Project;
 use crate::text;
 use clap::Args;

@@ -1,7 +1,7 @@
 //! `sim-pipe log`: the log of an action, also of one that went well.
 
-use crate::cli::Global;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::project::{Project, nearest_store};
 use crate::text;
 use clap::Args;

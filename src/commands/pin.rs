@@ -1,7 +1,7 @@
 //! `sim-pipe pin`: rewrites an engine's pin, its adapter's manifest and lock to another version.
 
-use crate::cli::Global;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::text;
 use clap::Args;
 use fs_err as fs;

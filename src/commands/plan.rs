@@ -1,8 +1,8 @@
 //! `sim-pipe plan`.
 
-use crate::cli::Global;
 use crate::commands::run::key_value;
 use crate::error::{CliResult, exit};
+use crate::global::Global;
 use crate::project::Project;
 use crate::text;
 use clap::Args;

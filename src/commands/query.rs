@@ -1,8 +1,8 @@
 //! `sim-pipe query`: SQL over everything ever run.
 
 use crate::catalog_source::StoreSource;
-use crate::cli::Global;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::project::nearest_store;
 use crate::text;
 use clap::{Args, ValueEnum};

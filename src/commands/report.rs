@@ -1,8 +1,8 @@
 //! `sim-pipe report`: the site of a pipeline that has run. Never runs physics (P121).
 
-use crate::cli::Global;
 use crate::commands::run::site_path;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::progress::Progress;
 use crate::project::Project;
 use crate::{site, text};

@@ -1,7 +1,7 @@
 //! `sim-pipe run`.
 
-use crate::cli::Global;
 use crate::error::{CliError, CliResult, exit};
+use crate::global::Global;
 use crate::progress::Progress;
 use crate::project::Project;
 use crate::{site, text};

@@ -223,19 +223,17 @@ impl Context<'_> {
         }
     }
 
-    fn use_machine(
-        &self,
-        class: Class,
-        tell: &dyn Fn(&'static str),
-    ) -> Result<Option<InUse<'_>>> {
+    fn use_machine(&self, class: Class, tell: &dyn Fn(&'static str)) -> Result<Option<InUse<'_>>> {
         let mut turn = None;
         if class == Class::Measured {
-            let alone = self.wait_for(|| self.try_lock_machine(class, &mut turn), BY_MACHINE, tell)?;
+            let alone =
+                self.wait_for(|| self.try_lock_machine(class, &mut turn), BY_MACHINE, tell)?;
             return Ok(alone.map(|file| InUse::Alone { _file: file }));
         }
         let mut shared = self.machine.shared();
         if shared.1.is_none() {
-            let file = self.wait_for(|| self.try_lock_machine(class, &mut turn), BY_MACHINE, tell)?;
+            let file =
+                self.wait_for(|| self.try_lock_machine(class, &mut turn), BY_MACHINE, tell)?;
             let Some(file) = file else { return Ok(None) };
             shared.1 = Some(file);
         }

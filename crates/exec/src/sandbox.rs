@@ -7,7 +7,7 @@
 //! | landlock | as above, without a private /tmp | TCP refused (where the kernel can) | swept by a supervisor |
 //! | none | whatever the user may do | open | swept by a supervisor |
 
-use crate::spawn::{self, Confinement, Spec};
+use crate::spawn::{self, Confinement, INNER_DIR, INNER_TREES, Spec};
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -119,12 +119,6 @@ pub(crate) struct View<'a> {
     /// Stored trees it may read, with the names under which its `in/` links to them.
     pub(crate) stores: &'a [PathBuf],
 }
-
-/// The action's folder as it sees it where the level can move it: constant, so that a program that
-/// writes down its working folder gives the same bytes every time.
-pub(crate) const INNER_DIR: &str = "/tmp/sim-pipe";
-/// The store's trees as it sees them.
-pub(crate) const INNER_TREES: &str = "/tmp/sim-pipe-trees";
 
 impl View<'_> {
     /// The action's folder as its process will see it.

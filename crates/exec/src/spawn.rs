@@ -25,6 +25,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The action's folder as it sees it where the level can move it: constant, so that a program that
+/// writes down its working folder gives the same bytes every time.
+pub(crate) const INNER_DIR: &str = "/tmp/sim-pipe";
+/// The store's trees as it sees them.
+pub(crate) const INNER_TREES: &str = "/tmp/sim-pipe-trees";
+
 /// What to start.
 pub(crate) struct Spec {
     pub(crate) program: PathBuf,
@@ -187,9 +193,9 @@ impl NamespacePlan {
             mounts.push(Mount { from: c_path(from)?, to: c_path(to)?, read_only, fd: -1 });
             Ok(())
         };
-        bind(&n.action_dir, Path::new(crate::sandbox::INNER_DIR), false)?;
+        bind(&n.action_dir, Path::new(INNER_DIR), false)?;
         if let Some(trees) = &n.trees {
-            bind(trees, Path::new(crate::sandbox::INNER_TREES), true)?;
+            bind(trees, Path::new(INNER_TREES), true)?;
         }
         for path in n.below_tmp.iter().filter(|p| p.is_dir()) {
             bind(path, path, true)?;
