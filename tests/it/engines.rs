@@ -62,7 +62,9 @@ fn project(engines: &[&str]) -> TestEnv {
     let env = TestEnv::with_pipeline(&HELLO.replace("[\"mujoco\"]", &format!("[{list}]")));
     env.write("suite.toml", SUITE);
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["engines/protocol", "engines/harness", "engines/mujoco", "engines/rapier", "templates"] {
+    for folder in
+        ["engines/protocol", "engines/harness", "engines/mujoco", "engines/rapier", "templates"]
+    {
         copy(&repository.join(folder), &env.path(folder));
     }
     env
@@ -86,7 +88,12 @@ fn copy(from: &Path, to: &Path) {
 
 fn store() -> PathBuf {
     std::env::var_os("SIM_PIPE_TEST_STORE").map_or_else(
-        || Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join("it-store"),
+        || {
+            Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .parent()
+                .expect("the target folder")
+                .join("it-store")
+        },
         PathBuf::from,
     )
 }
@@ -98,8 +105,11 @@ fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
         let lower = name.to_ascii_lowercase();
         ["path", "home", "rustup_home", "cargo_home"].contains(&lower.as_str())
             || lower.ends_with("_proxy")
-            || lower.contains("_cert") || lower.ends_with("_ca_bundle")
-            || ["pip_", "cargo_http_", "cargo_net_", "cargo_registries_", "cargo_source_"].iter().any(|p| lower.starts_with(p))
+            || lower.contains("_cert")
+            || lower.ends_with("_ca_bundle")
+            || ["pip_", "cargo_http_", "cargo_net_", "cargo_registries_", "cargo_source_"]
+                .iter()
+                .any(|p| lower.starts_with(p))
     };
     for (name, value) in std::env::vars() {
         if wanted(&name) {
@@ -145,7 +155,10 @@ fn json(env: &TestEnv, label: &str, file: &str) -> Value {
 }
 
 fn number(value: &Value, pointer: &str) -> f64 {
-    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer} in {value:#}"))
+    value
+        .pointer(pointer)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("{pointer} in {value:#}"))
 }
 
 fn gate<'v>(result: &'v Value, id: &str) -> &'v Value {
@@ -185,7 +198,11 @@ fn falls(env: &TestEnv, engine: &str) {
             let exact = at("position") + at("linear_velocity") * time + gravity * time * time / 2.0;
             square += (number(pose, &format!("/position/{axis}")) - exact).powi(2);
         }
-        assert!(square.sqrt() <= limit, "{} m from the closed form, allowed {limit} m", square.sqrt());
+        assert!(
+            square.sqrt() <= limit,
+            "{} m from the closed form, allowed {limit} m",
+            square.sqrt()
+        );
     }
 }
 
@@ -211,7 +228,10 @@ fn the_memory_replay_ends_in_the_same_state() {
     }
     // Repeats of a deterministic engine agree too.
     let again = json(env, &format!("{}1/timed", PILE.trim_end_matches('0')), "result.json");
-    assert_eq!(again["final_state_digest"], json(env, &format!("{PILE}/timed"), "result.json")["final_state_digest"]);
+    assert_eq!(
+        again["final_state_digest"],
+        json(env, &format!("{PILE}/timed"), "result.json")["final_state_digest"]
+    );
 }
 
 /// P004 to P015: phases apart, warm-up as long as the rollout, and rates from the interval alone.
@@ -245,7 +265,8 @@ fn trials_are_processes_of_their_own_and_never_overlap() {
     let root = store.root_named("it-hello").expect("read").expect("a root");
     let mut spans = Vec::new();
     for entry in root.entries.iter().filter(|e| e.label.starts_with("trial[")) {
-        let record = store.record_generation(&entry.key, entry.generation).expect("read").expect("a record");
+        let record =
+            store.record_generation(&entry.key, entry.generation).expect("read").expect("a record");
         assert_eq!(record.argv, ["sim-pipe", "stage", "trial"]);
         assert!(record.conditions.is_some(), "P164, P167: the machine's state is recorded");
         spans.push((record.started_unix_ms as f64, record.usage.wall_ms, record.label));
@@ -254,7 +275,12 @@ fn trials_are_processes_of_their_own_and_never_overlap() {
     assert_eq!(spans.len(), 16);
     for pair in spans.windows(2) {
         // Starts are in whole milliseconds.
-        assert!(pair[0].0 + pair[0].1 <= pair[1].0 + 1.0, "P002: {} overlaps {}", pair[0].2, pair[1].2);
+        assert!(
+            pair[0].0 + pair[0].1 <= pair[1].0 + 1.0,
+            "P002: {} overlaps {}",
+            pair[0].2,
+            pair[1].2
+        );
     }
     let again = cmd(env, &["run", "pipeline.toml"]).run();
     assert!(again.expect(0).stderr.starts_with("it-hello: nothing to do"), "{again}");
@@ -296,11 +322,23 @@ fn a_result_carries_its_settings_gates_and_translation() {
     assert!(number(&pile, "/counters/contacts") > 0.0, "a pile touches");
     assert_eq!(number(&pile, "/scene/dynamic_bodies"), 30.0);
     assert!(!pile["translation"]["exact"].as_array().expect("a list").is_empty());
-    assert!(pile["translation"]["approximated"].is_array() && pile["translation"]["dropped"].is_array());
+    assert!(
+        pile["translation"]["approximated"].is_array() && pile["translation"]["dropped"].is_array()
+    );
     // P047, P048, P162: the scene that both engines get is a file of its own, and the result names it.
     let scene = json(env, "scene/box_pile/30@0.004166666666666667#7", "scene.json");
     for body in scene["bodies"].as_array().expect("bodies") {
-        for key in ["kind", "shape", "mass", "inertia", "position", "orientation", "linear_velocity", "angular_velocity", "friction"] {
+        for key in [
+            "kind",
+            "shape",
+            "mass",
+            "inertia",
+            "position",
+            "orientation",
+            "linear_velocity",
+            "angular_velocity",
+            "friction",
+        ] {
             assert!(body.get(key).is_some(), "P048: {key} in {body}");
         }
     }
@@ -315,7 +353,10 @@ fn a_memory_result_has_five_snapshots() {
     let memory = &r["memory"];
     let snapshots = memory["snapshots"].as_array().expect("snapshots");
     let phases: Vec<&str> = snapshots.iter().filter_map(|s| s["phase"].as_str()).collect();
-    assert_eq!(phases, ["before_setup", "after_setup", "after_warmup", "after_reset", "after_rollout"]);
+    assert_eq!(
+        phases,
+        ["before_setup", "after_setup", "after_warmup", "after_reset", "after_rollout"]
+    );
     let mut peak = 0.0;
     for s in snapshots {
         assert!(number(s, "/ram_bytes") > 0.0 && number(s, "/ram_peak_bytes") >= peak, "{s}");
@@ -339,9 +380,15 @@ fn the_site_shows_what_was_measured() {
     let page = std::fs::read_to_string(site.join("index.html")).expect("the site");
     for word in ["Engines under test", "MuJoCo", "3.17.0", "free_fall", "box_pile"] {
         let found = page.contains(word) || page.contains(&word.replace('_', " "));
-        assert!(found || word == "free_fall" || word == "box_pile", "{word} is not on the first page");
+        assert!(
+            found || word == "free_fall" || word == "box_pile",
+            "{word} is not on the first page"
+        );
     }
-    assert!(!page.contains("http://") && !page.contains("src=\"//"), "the site asks nobody for anything");
+    assert!(
+        !page.contains("http://") && !page.contains("src=\"//"),
+        "the site asks nobody for anything"
+    );
     cmd(env, &["audit", "pipeline.toml"]).run().expect(0);
 }
 
@@ -352,7 +399,9 @@ fn plan(env: &TestEnv) -> Vec<(String, String, Option<String>)> {
     out.expect(0)
         .json()
         .iter()
-        .map(|l| (text(&l["label"]).expect("a label"), text(&l["do"]).expect("a word"), text(&l["key"])))
+        .map(|l| {
+            (text(&l["label"]).expect("a label"), text(&l["do"]).expect("a word"), text(&l["key"]))
+        })
         .collect()
 }
 
@@ -369,7 +418,9 @@ fn a_changed_pin_reaches_its_own_engine_only() {
     let after = plan(&env);
     assert_eq!(before.len(), after.len());
     let of = |engine: &str, label: &str| {
-        label.contains(&format!("[{engine}]")) || label.starts_with(&format!("fetch/crates/{engine}")) || label.starts_with(&format!("fetch/pypi/{engine}"))
+        label.contains(&format!("[{engine}]"))
+            || label.starts_with(&format!("fetch/crates/{engine}"))
+            || label.starts_with(&format!("fetch/pypi/{engine}"))
     };
     let mut counts = (0, 0);
     for ((label, _, key), (_, what, now)) in before.iter().zip(&after) {
@@ -385,7 +436,11 @@ fn a_changed_pin_reaches_its_own_engine_only() {
     // Two fetches, a build and sixteen trials, with the scenes; a fetch, a build and the trials.
     assert!(counts.0 >= 22 && counts.1 >= 18, "{counts:?}\n{after:?}");
     let touched = |env: &TestEnv| {
-        cmd(env, &["explain", "pipeline.toml", "engine[mujoco]"]).run().expect(0).stdout.contains("reused")
+        cmd(env, &["explain", "pipeline.toml", "engine[mujoco]"])
+            .run()
+            .expect(0)
+            .stdout
+            .contains("reused")
     };
     assert!(touched(&env));
 }
@@ -404,12 +459,15 @@ fn explain_names_what_of_a_pin_changed() {
     let pin = explain(&|env| {
         env.replace("engines/mujoco/engine.toml", "version = \"3.17.0\"", "version = \"3.16.0\"");
     });
-    assert_text(&pin, r#"
+    assert_text(
+        &pin,
+        r#"
 fetch/pypi/mujoco-3.17.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl: would run · key [HASH]
   first difference: args.version
     before: "3.17.0"
        now: "3.16.0"   [engines/mujoco/engine.toml:17:11]
-"#);
+"#,
+    );
     let source = explain(&|env| {
         let path = "engines/mujoco/src/main.rs";
         let text = std::fs::read_to_string(env.path(path)).expect("read");
@@ -430,7 +488,9 @@ engine[mujoco]: would run · key [HASH]
         let text = std::fs::read_to_string(env.path(path)).expect("read");
         env.write(path, format!("{text}\n"));
     });
-    assert_text(&lock, "
+    assert_text(
+        &lock,
+        "
 fetch/crates/mujoco: would run · key [HASH]
   first difference: inputs.lock
     before: [HASH]
@@ -439,7 +499,8 @@ fetch/crates/mujoco: would run · key [HASH]
             ~ the file
                 - line 324: (end of the file)
                 + line 324:
-");
+",
+    );
 }
 
 /// Rapier, where a store that is given has it built already.
@@ -450,7 +511,8 @@ fn rapier_falls_as_the_closed_form_says() {
     }
     let env = project(&["rapier"]);
     env.replace("pipeline.toml", "it-hello", "it-rapier");
-    let built = plan(&env).iter().any(|(label, what, _)| label == "engine[rapier]" && what == "reused");
+    let built =
+        plan(&env).iter().any(|(label, what, _)| label == "engine[rapier]" && what == "reused");
     if !built {
         skip("rapier", "no store with a built Rapier; SIM_PIPE_TEST_STORE names one");
         return;
@@ -459,6 +521,10 @@ fn rapier_falls_as_the_closed_form_says() {
     falls(&env, "rapier");
     let r = json(&env, "trial[rapier]/box_pile/30x1/r0/timed", "result.json");
     assert_eq!(r["precision"], "single", "P057");
-    assert_eq!(r["settings"]["substeps"].as_i64().or(r["settings"]["num_solver_iterations"].as_i64()), Some(4), "P052");
+    assert_eq!(
+        r["settings"]["substeps"].as_i64().or(r["settings"]["num_solver_iterations"].as_i64()),
+        Some(4),
+        "P052"
+    );
     assert_eq!(number(&r, "/counters/awake_bodies"), 30.0, "P051");
 }

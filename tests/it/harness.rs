@@ -5,7 +5,7 @@ use sim_model::event::{Event, Line};
 use sim_model::{Record, Status};
 use sim_store::Store;
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -197,11 +197,6 @@ impl TestEnv {
             let entries = fs::read_dir(&tmp).ok()?;
             entries.flatten().map(|e| e.path()).find(|p| p.join(file).exists())
         })
-    }
-
-    /// Text with what differs between machines and runs replaced: paths, digests, times, dates.
-    pub(crate) fn normal(&self, text: &str) -> String {
-        normal(&self.dir, text)
     }
 }
 
@@ -540,6 +535,7 @@ pub(crate) fn assert_text(actual: &str, expected: &str) {
     panic!("texts differ (- expected, + actual):\n{shown}\nactual, whole:\n{actual}\n[end]");
 }
 
+/// Text with what differs between machines and runs replaced: paths, digests, times, sizes, dates.
 fn normal(dir: &Path, text: &str) -> String {
     let exe = Path::new(env!("CARGO_BIN_EXE_sim-pipe"));
     let text = text
@@ -615,11 +611,6 @@ pub(crate) fn tamper(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     change(&mut bytes);
     fs::write(path, bytes).expect("write");
     fs::set_permissions(path, mode).expect("chmod back");
-}
-
-/// Words for a command line, some of them paths.
-pub(crate) fn words(list: &[&dyn AsRef<OsStr>]) -> Vec<OsString> {
-    list.iter().map(|w| w.as_ref().to_owned()).collect()
 }
 
 #[test]

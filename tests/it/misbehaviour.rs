@@ -160,7 +160,8 @@ fn limits_hold_for_the_whole_tree_of_processes() {
     let grandchild = python(
         "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', 'import time; x = bytearray(400 << 20); time.sleep(100)', sys.argv[1]]))",
     );
-    let fork = format!("setsid {} & echo > out/x; exec sleep 100", python("import time; time.sleep(100)"));
+    let fork =
+        format!("setsid {} & echo > out/x; exec sleep 100", python("import time; time.sleep(100)"));
     let list = [
         ("plain", "exec sleep 99.5".to_owned(), "timeout = \"500ms\""),
         ("deaf", deaf, "timeout = \"500ms\""),

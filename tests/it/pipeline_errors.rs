@@ -256,7 +256,9 @@ error: 1 error in pipeline.toml; nothing was run
 hint: `sim-pipe help CODE` explains a code
 "#,
     );
-    assert_text(&wrong("[pipeline\nname = 1 2\n"), "
+    assert_text(
+        &wrong("[pipeline\nname = 1 2\n"),
+        "
 error[SP0004]: unclosed table, expected `]`
  --> pipeline.toml:1:10
   |
@@ -267,9 +269,12 @@ error[SP0004]: unclosed table, expected `]`
 
 error: 1 error in pipeline.toml; nothing was run
 hint: `sim-pipe help CODE` explains a code
-");
+",
+    );
     let empty = wrong("");
-    assert_text(&empty, r#"
+    assert_text(
+        &empty,
+        r#"
 error[SP0102]: the table `[pipeline]` is missing
  --> pipeline.toml:1:1
   |
@@ -290,7 +295,8 @@ help: add a `[[stage]]` with a `name` and a `kind`
 
 error: 2 errors in pipeline.toml; nothing was run
 hint: `sim-pipe help CODE` explains a code
-"#);
+"#,
+    );
     // A path that leaves the project.
     assert_text(
         &wrong(

@@ -118,7 +118,7 @@ by its own name worked
 made worked
 the system worked
 ";
-            assert_text(&format!("{level}\n{found}"), &format!("{level}{}", expected));
+            assert_text(&format!("{level}\n{found}"), &format!("{level}{expected}"));
         },
     );
 }

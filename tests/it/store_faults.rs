@@ -50,12 +50,15 @@ fn a_flipped_byte_in_an_output() {
     let env = two();
     env.run_ok(&[]);
     tamper(&env.output_dir("upper").join("upper.txt"), |b| b[0] ^= 0x20);
-    assert_text(&verify(&env, &["--repair"], 0), "
+    assert_text(
+        &verify(&env, &["--repair"], 0),
+        "
 [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
   used by upper
   moved to quarantine/ with its record; the next run makes it again
 1 finding · 2 records, 3 trees and 0 logs checked ([SIZE])
-");
+",
+    );
     recovers(&env, &["upper"]);
 }
 
@@ -75,7 +78,8 @@ fn a_run_that_verifies_never_uses_a_damaged_output() {
 
 #[test]
 fn a_damaged_record() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
         ("a flipped bit", |b| {
             let middle = b.len() / 2;
             b[middle] ^= 1;
@@ -228,10 +232,13 @@ error: [PROJECT]/.sim-pipe/format does not name a store format: "something\n"
     fs::create_dir(env.path("mine")).expect("mkdir");
     fs::write(env.path("mine/thesis.tex"), "x").expect("write");
     let ran = env.sim(["run", "pipeline.toml", "--store", "mine"]);
-    assert_text(&ran.expect(8).err(), "
+    assert_text(
+        &ran.expect(8).err(),
+        "
 error: [PROJECT]/mine is not a store and not empty: it holds [PROJECT]/mine/thesis.tex
 hint: choose an empty folder for --store
-");
+",
+    );
     let left: Vec<_> = fs::read_dir(env.path("mine")).expect("read").collect();
     assert_eq!(left.len(), 1, "nothing is written into a foreign folder");
     env.write("file", "x");
@@ -272,20 +279,29 @@ fn a_read_only_store_answers_and_refuses_to_run() {
         skip("nobody", "another user cannot run the program from the target folder");
         return;
     }
-    assert_text(&run(&["run", "pipeline.toml"]).expect(0).err(), "
+    assert_text(
+        &run(&["run", "pipeline.toml"]).expect(0).err(),
+        "
 two: nothing to do · 0 ran · 2 reused · [TIME]
-");
-    assert_text(&run(&["explain", "pipeline.toml"]).expect(0).err(), "
+",
+    );
+    assert_text(
+        &run(&["explain", "pipeline.toml"]).expect(0).err(),
+        "
 two: nothing would run
-");
+",
+    );
     run(&["store", "ls"]).expect(0);
     run(&["store", "verify"]).expect(0);
     run(&["audit", "pipeline.toml"]).expect(0);
     env.write("text.txt", "other\n");
     let out = run(&["run", "pipeline.toml"]);
-    assert_text(&out.expect(8).err(), "
+    assert_text(
+        &out.expect(8).err(),
+        "
 error: the store in [PROJECT]/.sim-pipe is read-only
-");
+",
+    );
     for folder in ["records", "trees", "journal", "roots", "cache", "tmp", "blobs", "locks"] {
         fs::set_permissions(env.store_path().join(folder), fs::Permissions::from_mode(0o755))
             .expect("chmod");
@@ -321,18 +337,23 @@ inputs.big = "big.bin"
     );
     env.write("big.bin", vec![7u8; 1_300_000]);
     fs::create_dir(env.path("disk")).expect("mkdir");
-    // The mount lives in a namespace of this script; the two runs and the checks all happen there.
+    // The mounts live in a namespace of this script; runs and checks all happen there. The disk is
+    // full at another moment with each size: making the store, a snapshot, an output, a record.
     let exe = env!("CARGO_BIN_EXE_sim-pipe");
     env.write(
         "full.sh",
         format!(
-            r#"mount -t tmpfs -o size=2m none disk || exit 99
-echo "== first"; {exe} run pipeline.toml --store disk/s --sandbox none -j 1; echo "code $?"
-echo "== verify"; {exe} store verify --store disk/s; echo "code $?"
-mount -o remount,size=64m disk || exit 98
-echo "== again"; {exe} run pipeline.toml --store disk/s --sandbox none -j 1; echo "code $?"
-echo "== verify"; {exe} store verify --store disk/s; echo "code $?"
-echo "== records"; find disk/s/records -type f | wc -l
+            r#"run="{exe} run pipeline.toml --sandbox none -j 1 --store disk/s"
+for size in 8k 32k 64k 128k 512k 1500k 2m; do
+  mount -t tmpfs -o size=$size none disk || exit 99
+  $run; first=$?
+  {exe} store verify --store disk/s; verified=$?
+  mount -o remount,size=64m disk || exit 98
+  $run; again=$?
+  {exe} store verify --store disk/s; clean=$?
+  echo "$size: full $first, verify $verified; room $again, verify $clean, records $(find disk/s/records -type f | wc -l)"
+  umount disk
+done
 "#
         ),
     );
@@ -353,18 +374,18 @@ echo "== records"; find disk/s/records -type f | wc -l
         return;
     }
     let stdout = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert_text(&env.normal(&stdout), "
-== first
-code 8
-== verify
-code 0
-== again
-code 0
-== verify
-code 0
-== records
-4
-");
+    assert_text(
+        &stdout,
+        "
+8k: full 8, verify 0; room 0, verify 0, records 4
+32k: full 8, verify 0; room 0, verify 0, records 4
+64k: full 8, verify 0; room 0, verify 0, records 4
+128k: full 8, verify 0; room 0, verify 0, records 4
+512k: full 8, verify 0; room 0, verify 0, records 4
+1500k: full 8, verify 0; room 0, verify 0, records 4
+2m: full 8, verify 0; room 0, verify 0, records 4
+",
+    );
     let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
     let errors: Vec<&str> = stderr
         .lines()
