@@ -161,6 +161,17 @@ impl Observer for Progress {
                     bar.set_length(*actions);
                 }
             }
+            Event::StoreChecked { trees, set_aside } => {
+                let found = match set_aside {
+                    0 => "all of it holds".to_owned(),
+                    n => format!("{} set aside, to be made again", text::count(*n as usize, "thing")),
+                };
+                let shown = format!(
+                    "the machine went down during an earlier run: {} hashed again, {found}",
+                    text::count(*trees as usize, "tree")
+                );
+                self.line("warning", "1;33", &shown);
+            }
             Event::ActionStarted { label, .. } => {
                 lock(&self.running).push((label.clone(), Instant::now()));
                 self.tick(false);

@@ -19,7 +19,7 @@ impl Store {
             if let Some(dir) = path.parent() {
                 fs::create_dir_all(dir)?;
             }
-            write_atomic(self.root(), &path, bytes)?;
+            write_atomic(self.root(), &path, bytes, self.syncs())?;
         }
         Ok(digest)
     }

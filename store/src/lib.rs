@@ -12,14 +12,16 @@
 //!   journal/RUN.jsonl   what happened, one line an event
 //!   cache/              stat cache and tool identities; may be deleted at any time
 //!   quarantine/         what `verify --repair` took out
+//!   unsynced/           markers of runs whose writes the disk may not have yet
 //!   tmp/                unfinished work; swept when nobody uses it
 //! ```
 //!
-//! Order of writing: the tree is complete under `tmp/`, synced, renamed into place, its folder
-//! synced; only then is the record written the same way. So a record never names bytes that are not
-//! there. Nothing in `trees/`, `blobs/` and `records/` is ever changed.
+//! Order of writing: the tree is complete under `tmp/` and renamed into place; only then is the
+//! record written the same way. So a record never names bytes that are not there. [`durable`] says
+//! how that holds across a power failure, too. Nothing in `trees/`, `blobs/` and `records/` is ever changed.
 
 mod blobs;
+mod durable;
 mod error;
 pub mod gc;
 mod journal;
@@ -33,6 +35,7 @@ pub mod transfer;
 pub mod tree;
 pub mod verify;
 
+pub use durable::WriteSession;
 pub use error::{Result, StoreError};
 pub use journal::{JournalWriter, RunId};
 pub use locks::{KeyLock, StoreLease};
@@ -42,6 +45,8 @@ pub use stat_cache::StatCache;
 
 use fs_err as fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Version of the on-disk layout. A store of a newer format is refused.
 pub const FORMAT: u32 = 1;
@@ -51,6 +56,8 @@ pub const FORMAT: u32 = 1;
 pub struct Store {
     root: PathBuf,
     read_only: bool,
+    /// Whether single writes are left unsynced, for the end of a [`WriteSession`]. Clones share it.
+    deferred: Arc<AtomicBool>,
 }
 
 impl Store {
@@ -73,7 +80,7 @@ impl Store {
             for dir in Self::FOLDERS {
                 fs::create_dir_all(root.join(dir))?;
             }
-            write_atomic(&root, &format, format!("sim-pipe store {FORMAT}\n").as_bytes())?;
+            write_atomic(&root, &format, format!("sim-pipe store {FORMAT}\n").as_bytes(), true)?;
         }
         let store = Self::open_existing(&root)?;
         for dir in Self::FOLDERS {
@@ -106,11 +113,13 @@ impl Store {
         let read_only =
             rustix::fs::access(root.join("records").as_path(), rustix::fs::Access::WRITE_OK)
                 .is_err();
-        Ok(Self { root, read_only })
+        Ok(Self { root, read_only, deferred: Arc::default() })
     }
 
-    const FOLDERS: [&str; 9] =
-        ["trees", "blobs", "records", "locks", "roots", "journal", "cache", "quarantine", "tmp"];
+    const FOLDERS: [&str; 10] = [
+        "trees", "blobs", "records", "locks", "roots", "journal", "cache", "quarantine", "tmp",
+        "unsynced",
+    ];
 
     /// The store's folder, absolute.
     pub fn root(&self) -> &Path {
@@ -166,17 +175,19 @@ impl Drop for Scratch {
     }
 }
 
-/// Writes `bytes` to `path` so that a reader sees all of it or nothing, after a crash too.
-/// `root` is the store, whose `tmp/` is on the same file system.
-pub(crate) fn write_atomic(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes `bytes` to `path` so that a reader sees all of it or nothing; with `sync`, after a power
+/// failure too. `root` is the store, whose `tmp/` is on the same file system.
+pub(crate) fn write_atomic(root: &Path, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
     use std::io::Write;
     let tmp = root.join("tmp");
     fs::create_dir_all(&tmp)?;
     let mut file = new_file(&tmp, "write-")?;
     file.write_all(bytes).map_err(|e| StoreError::at(path, e))?;
-    file.as_file().sync_all().map_err(|e| StoreError::at(path, e))?;
+    if sync {
+        file.as_file().sync_all().map_err(|e| StoreError::at(path, e))?;
+    }
     file.persist(path).map_err(|e| StoreError::at(path, e.error))?;
-    sync_dir(path.parent().unwrap_or(root))
+    if sync { sync_dir(path.parent().unwrap_or(root)) } else { Ok(()) }
 }
 
 /// A temporary file that others may read once it is in place, as far as the umask lets them.

@@ -50,7 +50,7 @@ impl Store {
             });
         }
         let bytes = serde_json::to_vec(root).map_err(std::io::Error::other)?;
-        write_atomic(self.root(), &self.root_path(name), &bytes)
+        write_atomic(self.root(), &self.root_path(name), &bytes, self.syncs())
     }
 
     /// The root of this name.

@@ -353,7 +353,7 @@ impl Store {
             remove_all(path).map_err(|e| StoreError::at(path, e))?;
             return Ok((tree, node));
         }
-        seal(path, true)?;
+        seal(path, true, self.syncs())?;
         match fs::rename(path, &to) {
             Ok(()) => {}
             // Another process has taken an equal tree meanwhile.
@@ -366,7 +366,9 @@ impl Store {
         if matches!(node, Node::Dir(_)) {
             fs::set_permissions(&to, std::fs::Permissions::from_mode(0o555))?;
         }
-        sync_dir(&self.trees())?;
+        if self.syncs() {
+            sync_dir(&self.trees())?;
+        }
         Ok((tree, node))
     }
 
@@ -408,26 +410,29 @@ impl Store {
     }
 }
 
-/// Makes everything below `path` read-only and durable. The top folder stays writable: it must be
+/// Makes everything below `path` read-only and, with `sync`, durable. The top folder stays writable: it must be
 /// renamed first.
-fn seal(path: &Path, top: bool) -> Result<()> {
+fn seal(path: &Path, top: bool, sync: bool) -> Result<()> {
     let meta = fs::symlink_metadata(path)?;
     if meta.file_type().is_symlink() {
         return Ok(());
     }
     if meta.is_dir() {
         for entry in fs::read_dir(path)? {
-            seal(&entry?.path(), false)?;
+            seal(&entry?.path(), false, sync)?;
         }
-        sync_dir(path)?;
+        if sync {
+            sync_dir(path)?;
+        }
         if !top {
             fs::set_permissions(path, std::fs::Permissions::from_mode(0o555))?;
         }
         return Ok(());
     }
     let mode = if meta.permissions().mode() & 0o111 != 0 { 0o555 } else { 0o444 };
-    let file = fs::File::open(path)?;
-    file.sync_all()?;
+    if sync {
+        fs::File::open(path)?.sync_all()?;
+    }
     fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     Ok(())
 }

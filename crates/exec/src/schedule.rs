@@ -16,7 +16,7 @@ use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
 use crate::sandbox;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
-use sim_store::{JournalWriter, Root, RootEntry, RunId, Store};
+use sim_store::{JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::mpsc;
@@ -87,6 +87,8 @@ struct Scheduler<'a, 'o> {
     measured_resolved: std::collections::HashMap<usize, Resolved>,
     outcomes: Outcomes,
     summary: Summary,
+    /// Begun with the first action that runs.
+    session: Option<WriteSession>,
 }
 
 /// Runs a plan. An error is about the run as a whole; failing actions are in the summary.
@@ -128,6 +130,7 @@ pub fn run(
             sandbox: level.name(),
             ..Summary::default()
         },
+        session: None,
     };
     let actions = s.wanted.iter().filter(|w| **w).count() as u64;
     s.emit(
@@ -141,6 +144,10 @@ pub fn run(
             tool_version: options.tool_version.clone(),
         },
     )?;
+    if let Some(report) = store.recover()? {
+        let set_aside = report.findings.len() as u64;
+        s.emit(None, Event::StoreChecked { trees: report.trees as u64, set_aside })?;
+    }
     // SAFETY: geteuid cannot fail.
     let uid = unsafe { libc::geteuid() };
     let context = Context {
@@ -155,6 +162,9 @@ pub fn run(
     s.summary.interrupted = cancel.is_set();
     s.finish(&id)?;
     resolver.save()?;
+    if let Some(session) = s.session.take() {
+        session.finish()?;
+    }
     result.map(|()| {
         let mut summary = s.summary;
         summary.outcomes = s.outcomes;
@@ -242,6 +252,15 @@ impl Scheduler<'_, '_> {
                         scope.spawn(move || work(context, jobs, &done));
                     }
                     let (index, resolved) = next;
+                    if self.session.is_none() {
+                        match self.resolver.store.begin_writes() {
+                            Ok(session) => self.session = Some(session),
+                            Err(e) => {
+                                failure = Some(e.into());
+                                break;
+                            }
+                        }
+                    }
                     let action = &self.plan.actions[index];
                     let started =
                         Event::ActionStarted { label: action.label.clone(), key: resolved.key };

@@ -40,6 +40,13 @@ pub enum Event {
         /// sim-pipe's version.
         tool_version: String,
     },
+    /// The machine went down during an earlier run, so everything in the store was hashed again.
+    StoreChecked {
+        /// Trees that were hashed.
+        trees: u64,
+        /// Things that were damaged and set aside, to be made again.
+        set_aside: u64,
+    },
     /// A record was found and used.
     ActionReused {
         /// Label.

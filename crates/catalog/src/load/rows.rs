@@ -273,6 +273,7 @@ pub(super) fn runs(lines: &[Line]) -> BTreeMap<&'static str, Vec<Vec<Cell>>> {
         match &line.event {
             e @ Event::RunStarted { .. } => run.start = Some((at, e.clone())),
             e @ Event::RunFinished { .. } => run.end = Some((at, e.clone())),
+            Event::StoreChecked { .. } => {}
             Event::ActionReused { label, key, status, .. } => {
                 add("reused", label, Some(key), Some(status.name()), none);
             }
