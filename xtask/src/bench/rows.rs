@@ -6,7 +6,7 @@ mod interval;
 pub(super) use graphs::graphs;
 pub(super) use interval::interval;
 
-use super::measure::{best, cost, least, median};
+use super::measure::{best, cost, least};
 use super::{Bench, Goal, ms, tools};
 use crate::shell;
 use anyhow::{Context as _, Result};
@@ -16,19 +16,12 @@ use std::process::Command;
 /// How long the program takes to do nothing.
 pub(super) fn startup(bench: &mut Bench) -> Result<()> {
     let dir = bench.dir.clone();
-    let times = |command: &mut dyn FnMut() -> Command| -> Result<f64> {
-        let mut walls = Vec::new();
-        for _ in 0..40 {
-            walls.push(cost(&mut command(), &dir)?.wall);
-        }
-        Ok(median(&walls))
-    };
-    let ours = times(&mut || {
-        let mut c = bench.sim_pipe();
-        c.arg("--version");
-        c
-    })?;
-    let nothing = times(&mut || Command::new("/bin/true"))?;
+    let (mut ours, mut nothing) = (Vec::new(), Vec::new());
+    for _ in 0..40 {
+        ours.push(cost(bench.sim_pipe().arg("--version"), &dir)?.wall);
+        nothing.push(cost(&mut Command::new("/bin/true"), &dir)?.wall);
+    }
+    let (ours, nothing) = (least(&ours), least(&nothing));
     bench.table.row(
         "start of the program (`--version`)",
         ms(ours),
