@@ -164,7 +164,9 @@ impl Observer for Progress {
             Event::StoreChecked { trees, set_aside } => {
                 let found = match set_aside {
                     0 => "all of it holds".to_owned(),
-                    n => format!("{} set aside, to be made again", text::count(*n as usize, "thing")),
+                    n => {
+                        format!("{} set aside, to be made again", text::count(*n as usize, "thing"))
+                    }
                 };
                 let shown = format!(
                     "the machine went down during an earlier run: {} hashed again, {found}",

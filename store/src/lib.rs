@@ -117,7 +117,15 @@ impl Store {
     }
 
     const FOLDERS: [&str; 10] = [
-        "trees", "blobs", "records", "locks", "roots", "journal", "cache", "quarantine", "tmp",
+        "trees",
+        "blobs",
+        "records",
+        "locks",
+        "roots",
+        "journal",
+        "cache",
+        "quarantine",
+        "tmp",
         "unsynced",
     ];
 
