@@ -378,12 +378,8 @@ fn the_site_shows_what_was_measured() {
     let Some(env) = mujoco() else { return };
     let site = env.path("out/it-hello");
     let page = std::fs::read_to_string(site.join("index.html")).expect("the site");
-    for word in ["Engines under test", "MuJoCo", "3.17.0", "free_fall", "box_pile"] {
-        let found = page.contains(word) || page.contains(&word.replace('_', " "));
-        assert!(
-            found || word == "free_fall" || word == "box_pile",
-            "{word} is not on the first page"
-        );
+    for word in ["Engines under test", "MuJoCo", "3.17.0"] {
+        assert!(page.contains(word), "{word} is not on the first page");
     }
     assert!(
         !page.contains("http://") && !page.contains("src=\"//"),
@@ -521,10 +517,6 @@ fn rapier_falls_as_the_closed_form_says() {
     falls(&env, "rapier");
     let r = json(&env, "trial[rapier]/box_pile/30x1/r0/timed", "result.json");
     assert_eq!(r["precision"], "single", "P057");
-    assert_eq!(
-        r["settings"]["substeps"].as_i64().or(r["settings"]["num_solver_iterations"].as_i64()),
-        Some(4),
-        "P052"
-    );
+    assert_eq!(r["settings"]["substeps"], 4, "P052");
     assert_eq!(number(&r, "/counters/awake_bodies"), 30.0, "P051");
 }
