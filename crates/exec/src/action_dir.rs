@@ -38,6 +38,7 @@ pub(crate) fn prepare(
     resolved: &Resolved,
     outcomes: &Outcomes,
     level: Level,
+    verify: bool,
     path: &Path,
 ) -> Result<std::result::Result<ActionDir, SourceChanged>> {
     for dir in ["in", "out", "home", "tmp"] {
@@ -51,7 +52,7 @@ pub(crate) fn prepare(
         let request = match input {
             PlannedInput::Source(source) => {
                 let files = [(String::new(), resolver.source_path(source))];
-                if !dir.snapshot(resolver, resolved, name, &files, level)? {
+                if !dir.snapshot(resolver, resolved, name, &files, level, verify)? {
                     return Ok(Err(SourceChanged));
                 }
                 dir.source_link(action, name, source)?;
@@ -62,7 +63,7 @@ pub(crate) fn prepare(
                     .iter()
                     .map(|f| (below(base, f).to_owned(), resolver.source_path(f)))
                     .collect();
-                if !dir.snapshot(resolver, resolved, name, &files, level)? {
+                if !dir.snapshot(resolver, resolved, name, &files, level, verify)? {
                     return Ok(Err(SourceChanged));
                 }
                 dir.source_link(action, name, base)?;
@@ -153,12 +154,23 @@ impl ActionDir {
         name: &str,
         files: &[(String, PathBuf)],
         level: Level,
+        verify: bool,
     ) -> Result<bool> {
         let expected: Option<Digest> = match resolved.inputs.get(name) {
             Some(InputDigest::Tree(d)) => Some(*d),
             _ => None,
         };
-        let known = expected.filter(|d| resolver.store.has_tree(d));
+        let mut known = expected.filter(|d| resolver.store.has_tree(d));
+        if let (true, Some(digest)) = (verify, known) {
+            match resolver.store.verified_tree(&digest) {
+                Ok(_) => {}
+                Err(sim_store::StoreError::Damaged { path, .. }) => {
+                    resolver.store.quarantine(&path)?;
+                    known = None;
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
         let digest = match known {
             Some(digest) => digest,
             None => resolver.store.snapshot(files)?.0.digest,

@@ -180,6 +180,7 @@ impl Context<'_> {
                 &resolved,
                 outcomes,
                 self.level,
+                self.options.verify,
                 scratch.path(),
             )?;
             match prepared {
