@@ -11,6 +11,7 @@ use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,11 @@ impl TestEnv {
     pub(crate) fn new() -> Self {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
         fs::create_dir_all(base).expect("create the folder for tests");
-        let dir = tempfile::Builder::new().prefix("it-").tempdir_in(base).expect("a folder").keep();
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| sweep(base));
+        let prefix = format!("it-{}-", std::process::id());
+        let dir =
+            tempfile::Builder::new().prefix(&prefix).tempdir_in(base).expect("a folder").keep();
         for folder in ["project", "home", "tmp"] {
             fs::create_dir(dir.join(folder)).expect("create a folder");
         }
@@ -197,6 +202,18 @@ impl TestEnv {
             let entries = fs::read_dir(&tmp).ok()?;
             entries.flatten().map(|e| e.path()).find(|p| p.join(file).exists())
         })
+    }
+}
+
+/// Removes what tests left whose process is gone: killed ones, and those that live as long as it.
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).expect("read").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(rest) = name.strip_prefix("it-") else { continue };
+        let pid = rest.split('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(pid).exists() {
+            let _ = sim_store::tree::remove_all(&entry.path());
+        }
     }
 }
 

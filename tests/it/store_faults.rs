@@ -76,6 +76,19 @@ fn a_run_that_verifies_never_uses_a_damaged_output() {
     env.assert_store_clean();
 }
 
+/// The same for a source's snapshot.
+#[test]
+fn a_run_that_verifies_never_uses_a_damaged_snapshot() {
+    let env = two();
+    env.run_ok(&[]);
+    let input = env.record("upper").inputs[0].tree.expect("a snapshot");
+    tamper(&env.store().tree_path(&input), |b| b[0] = b'j');
+    env.replace("pipeline.toml", "tr a-z A-Z", "tr  a-z A-Z");
+    env.run_ok(&["--verify"]).assert_ran(&["upper"]);
+    assert_eq!(env.text("upper", "upper.txt"), "HELLO\n");
+    env.assert_store_clean();
+}
+
 #[test]
 fn a_damaged_record() {
     type Damage = fn(&mut Vec<u8>);
