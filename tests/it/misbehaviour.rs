@@ -295,7 +295,7 @@ fn engines_that_lie_crash_or_stray() {
     }
     crate::harness::assert_text(&text, "
 succeed: ok · 
-lie_digest: ok · 
+lie_digest: failed · the adapter's result contradicts itself: final_state_digest is not the digest of the poses in final.json
 lie_elapsed: failed · the adapter's result contradicts itself: ms_per_step = Some(…): is not measured_ns / 1e6 / steps
 lie_gate: failed · the adapter's result contradicts itself: gates[4].passed = true: contradicts value and limit
 wrong_physics: gate_failed · free_fall is 0.053137500000012494 m (limit 0.004087500000268099)

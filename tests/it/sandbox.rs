@@ -262,7 +262,7 @@ umask 22
 cwd [CWD]
 fds [0, 1, 2, 3]
 stdin ''
-['home', 'in', 'out', 'request.json', 'text.txt', 'tmp', 'try.py']
+['home', 'in', 'out', 'private-tmp', 'request.json', 'text.txt', 'tmp', 'try.py']
 ",
             );
         },

@@ -77,7 +77,7 @@ fn works(level: Level) -> Result<(), String> {
         spawn::landlock_supported()?;
     }
     let dir = std::env::temp_dir().join(format!("sim-pipe-probe-{}", std::process::id()));
-    let tmp = dir.join("tmp");
+    let tmp = dir.join(spawn::PRIVATE_TMP);
     std::fs::create_dir_all(&tmp).map_err(|e| format!("{}: {e}", dir.display()))?;
     let view = View {
         level,
@@ -194,7 +194,7 @@ impl View<'_> {
         for device in self.devices.iter().filter(|d| d.exists() && !d.starts_with("/dev/shm")) {
             words!("--dev-bind-try", device, device);
         }
-        words!("--bind", &self.action_dir.join("tmp"), "/tmp");
+        words!("--bind", &self.action_dir.join(spawn::PRIVATE_TMP), "/tmp");
         for path in self.read.iter().filter(|p| *p != Path::new("/proc")) {
             words!("--ro-bind-try", path, path);
         }

@@ -31,6 +31,9 @@ pub(crate) const INNER_DIR: &str = "/tmp/sim-pipe";
 /// The store's trees as it sees them.
 pub(crate) const INNER_TREES: &str = "/tmp/sim-pipe-trees";
 
+/// The folder that is the action's own /tmp. Not its TMPDIR: mount points lie in it.
+pub(crate) const PRIVATE_TMP: &str = "private-tmp";
+
 /// What to start.
 pub(crate) struct Spec {
     pub(crate) program: PathBuf,
@@ -184,7 +187,7 @@ struct NamespacePlan {
 
 impl NamespacePlan {
     fn new(n: &Namespaces, cwd: &Path) -> io::Result<Self> {
-        let tmp = n.action_dir.join("tmp");
+        let tmp = n.action_dir.join(PRIVATE_TMP);
         let mut mounts = Vec::new();
         let mut bind = |from: &Path, to: &Path, read_only: bool| -> io::Result<()> {
             // The mount point lies in what will be /tmp.

@@ -1,7 +1,7 @@
 //! One trial: writes the job, runs the adapter in its own process, checks the result it wrote.
 
 use fs_err as fs;
-use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Status};
+use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Pose, Status};
 use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, status};
 use std::collections::BTreeMap;
@@ -62,6 +62,11 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             "the adapter's result contradicts itself: {problem}"
         )));
     }
+    if let Err(problem) = same_state(&result, &results.join("final.json")) {
+        return Err(StageError::Failed(format!(
+            "the adapter's result contradicts itself: {problem}"
+        )));
+    }
     let out = dir.join("out");
     fs::copy(&path, out.join("job.json")).at(&path)?;
     fs::copy(&result_path, out.join("result.json")).at(&result_path)?;
@@ -80,6 +85,29 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         Status::OutOfMemory => status(StageStatus::Failed, format!("out of memory: {reason}")),
         Status::Error => status(StageStatus::Failed, reason),
     })
+}
+
+#[derive(serde::Deserialize)]
+struct FinalPoses {
+    poses: Vec<Pose>,
+}
+
+/// Whether the final-state digest of a single world is that of the poses beside it, where the adapter
+/// wrote them.
+fn same_state(result: &JobResult, path: &Path) -> Result<(), String> {
+    let (1, Some(said)) = (result.worlds, &result.final_state_digest) else { return Ok(()) };
+    let Ok(text) = fs::read_to_string(path) else { return Ok(()) };
+    let last: FinalPoses =
+        serde_json::from_str(&text).map_err(|e| format!("final.json is not valid: {e}"))?;
+    let mut hasher = blake3::Hasher::new();
+    for x in last.poses.iter().flat_map(|p| p.position.iter().chain(&p.orientation)) {
+        hasher.update(&x.to_le_bytes());
+    }
+    let found = hasher.finalize().to_hex();
+    if found.as_str() == said {
+        return Ok(());
+    }
+    Err("final_state_digest is not the digest of the poses in final.json".to_owned())
 }
 
 fn job(request: &Request) -> Result<Job, StageError> {
