@@ -91,7 +91,16 @@ impl TestEnv {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sim-pipe"));
+        self.cmd_of(Path::new(env!("CARGO_BIN_EXE_sim-pipe")), args)
+    }
+
+    /// As [`TestEnv::cmd`], with a copy of the program somewhere else.
+    pub(crate) fn cmd_of<I, S>(&self, program: &Path, args: I) -> Cmd
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env_clear()

@@ -259,9 +259,14 @@ hint: choose an empty folder for --store
     assert_text(&out.expect(8).err(), "error: file is a file, not a store");
 }
 
-/// Runs a command as a user who owns nothing here.
+/// Runs a command as a user who owns nothing here, and who may not even reach the target folder: a
+/// copy of the program lies where everybody may.
 fn as_nobody(env: &TestEnv, args: &[&str]) -> crate::harness::Out {
-    let mut cmd = env.cmd(args);
+    let program = env.dir().join("sim-pipe");
+    if !program.exists() {
+        fs::copy(env!("CARGO_BIN_EXE_sim-pipe"), &program).expect("copy");
+    }
+    let mut cmd = env.cmd_of(&program, args);
     cmd.command.uid(65534).gid(65534);
     cmd.run()
 }
