@@ -40,9 +40,9 @@ pub(crate) fn check() -> Result<()> {
 }
 
 fn files() -> Result<Vec<(PathBuf, String)>> {
-    // The development profile: it is the one that the tests have built.
+    // In the profile and with the features that the tests were built with: nothing is compiled twice.
     let mut cargo = shell::cargo();
-    shell::run(cargo.args(["build", "--quiet", "--package", "sim-pipe", "--bin", "sim-pipe"]))?;
+    shell::run(cargo.args(["build", "--quiet", "--workspace", "--bin", "sim-pipe"]))?;
     let program = Program(shell::target_dir()?.join("debug/sim-pipe"));
     let mut files = vec![(PathBuf::from("docs/cli.md"), cli(&program)?)];
     for name in SCHEMAS {
