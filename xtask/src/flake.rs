@@ -50,7 +50,8 @@ pub(crate) fn check() -> Result<()> {
     shell::run(&mut nix(&["flake", "show", &flake]))?;
     let result = dir.join("result");
     let package = format!("{flake}#default");
-    shell::run(nix(&["build", &package, "-L", "--out-link"]).arg(&result))?;
+    let link = result.display().to_string();
+    shell::run(&mut nix(&["build", &package, "-L", "--out-link", &link]))?;
     let version = shell::output(Command::new(result.join("bin/sim-pipe")).arg("--version"))?;
     shell::say(&format!("flake: built {}", version.trim()));
     Ok(())
