@@ -39,6 +39,14 @@ pub(crate) fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100)
 }
 
+/// `SIM_PIPE_LOCK_DIR`, else /tmp: not TMPDIR, which many systems set anew for each session, so that
+/// two sessions would measure at once.
+pub(crate) fn lock_folder() -> PathBuf {
+    std::env::var_os("SIM_PIPE_LOCK_DIR")
+        .filter(|v| !v.is_empty())
+        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
+
 /// `SIM_PIPE_STORE`.
 pub(crate) fn store() -> Option<PathBuf> {
     std::env::var_os("SIM_PIPE_STORE").filter(|v| !v.is_empty()).map(PathBuf::from)

@@ -95,6 +95,7 @@ impl Project {
             path_var: env::path_var(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             pipeline_file: self.file.clone(),
+            lock_folder: env::lock_folder(),
             only: None,
         })
     }
@@ -126,6 +127,9 @@ impl Project {
 
 /// The pipeline file itself, or the only one in a folder.
 fn find_pipeline(path: &Path) -> Result<PathBuf, CliError> {
+    if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return Err(CliError::new(exit::PIPELINE, format!("{} is no file", path.display())));
+    }
     let path = path.canonicalize().map_err(|e| {
         CliError::new(exit::PIPELINE, format!("{}: {e}", path.display()))
             .hint("give the path of a pipeline file, such as pipelines/hello.toml")

@@ -11,8 +11,8 @@ use std::time::Duration;
 )]
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).is_err() {
-        std::process::exit(0);
+    if let Err(e) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")) {
+        gone(&e);
     }
 }
 
@@ -22,9 +22,19 @@ pub(crate) fn out(text: &str) {
     reason = "nobody reads any more: there is nothing to return to"
 )]
 pub(crate) fn out_bytes(bytes: &[u8]) {
-    if std::io::stdout().lock().write_all(bytes).is_err() {
+    let mut stdout = std::io::stdout().lock();
+    if let Err(e) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        gone(&e);
+    }
+}
+
+/// Ends the program because standard output takes no more: quietly when the reader went away.
+fn gone(e: &std::io::Error) -> ! {
+    if e.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
+    say(&format!("error: standard output: {e}"));
+    std::process::exit(i32::from(crate::error::exit::INTERNAL));
 }
 
 /// Says something about what is done.

@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global) -> CliResult {
     rows.push(("sandbox in force", in_force.to_owned(), in_force != "none"));
     let tools = Tools::new(env::path_var(), std::env::temp_dir().join("sim-pipe-doctor-tools"));
     for tool in ["cargo", "rustc", "cc", "python3", "npm"] {
-        let found = tools.find(tool);
+        let found = tools.find(tool, None);
         let value = found.as_ref().map_or("missing".to_owned(), |p| p.display().to_string());
         rows.push((tool, value, found.is_some()));
     }

@@ -92,12 +92,26 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
                 CliError::new(exit::NOTHING, format!("there is no root `{root}`"))
                     .hint("`sim-pipe store ls` lists them")
             })?;
-            store.put_root(name, &found)?;
+            let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if name.is_empty() || !name.chars().all(fine) {
+                return Err(CliError::new(exit::USAGE, format!("`{name}` is no name for a pin"))
+                    .hint("use letters, digits, `-` and `_`"));
+            }
+            // No pipeline's name has a dot: a run never takes a pin's place.
+            let name = format!("pin.{name}");
+            if store.root_named(&name)?.is_some() {
+                return Err(CliError::new(
+                    exit::USAGE,
+                    format!("there is a root `{name}` already"),
+                )
+                .hint(format!("`sim-pipe store unpin {name}` lets go of it")));
+            }
+            store.put_root(&name, &found)?;
             text::say(&format!("{name} keeps {}", text::count(found.entries.len(), "action")));
             Ok(exit::OK)
         }
         StoreCommand::Unpin { name } => {
-            if !store.remove_root(name)? {
+            if !store.remove_root(name)? && !store.remove_root(&format!("pin.{name}"))? {
                 return Err(CliError::new(exit::NOTHING, format!("there is no root `{name}`")));
             }
             text::say(&format!(

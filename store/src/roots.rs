@@ -74,18 +74,25 @@ impl Store {
         }
     }
 
-    /// All roots by name.
-    pub fn roots(&self) -> Result<Vec<(String, Root)>> {
+    /// Names of all roots, sorted.
+    pub fn root_names(&self) -> Result<Vec<String>> {
         let mut out = Vec::new();
         for entry in fs::read_dir(self.root().join("roots"))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            if let Some(name) = name.strip_suffix(".json")
-                && let Some(root) = self.root_named(name)?
-            {
-                out.push((name.to_owned(), root));
+            out.extend(name.strip_suffix(".json").map(str::to_owned));
+        }
+        out.sort();
+        Ok(out)
+    }
+
+    /// All roots by name.
+    pub fn roots(&self) -> Result<Vec<(String, Root)>> {
+        let mut out = Vec::new();
+        for name in self.root_names()? {
+            if let Some(root) = self.root_named(&name)? {
+                out.push((name, root));
             }
         }
-        out.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(out)
     }
 }

@@ -22,8 +22,13 @@ pub fn skipped(name: &[u8], is_dir: bool, parent: &Path) -> bool {
         b".git" | b".hg" | b".jj" | b".sim-pipe" => true,
         b"target" => is_dir && parent.join("Cargo.toml").is_file(),
         b"__pycache__" => is_dir,
-        _ => false,
+        // A store under any name: an input that holds its own results would never be the same twice.
+        _ => is_dir && is_store(&parent.join(std::ffi::OsStr::from_bytes(name))),
     }
+}
+
+fn is_store(dir: &Path) -> bool {
+    std::fs::read(dir.join("format")).is_ok_and(|b| b.starts_with(b"sim-pipe store "))
 }
 
 fn hash_below(path: &Path, cache: &mut StatCache, now_ns: i128, depth: usize) -> Result<Node> {
@@ -56,6 +61,12 @@ fn hash_below(path: &Path, cache: &mut StatCache, now_ns: i128, depth: usize) ->
         return Err(StoreError::BadEntry {
             path: path.to_path_buf(),
             problem: "is neither a file, a folder nor a link".to_owned(),
+        });
+    }
+    if depth == 0 && is_store(path) {
+        return Err(StoreError::BadEntry {
+            path: path.to_path_buf(),
+            problem: "is a store of sim-pipe and cannot be an input".to_owned(),
         });
     }
     let mut entries = BTreeMap::new();

@@ -84,7 +84,7 @@ impl Store {
             }
             moved.trees += 1;
         }
-        for digest in &blobs {
+        for digest in blobs.iter().filter(|d| !self.log_was_lost(d)) {
             append(&mut tar, &format!("blobs/{digest}"), &self.blob(digest)?)?;
             moved.blobs += 1;
         }

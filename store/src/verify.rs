@@ -107,11 +107,20 @@ impl Store {
             report.findings.push(finding);
         }
 
+        for name in self.root_names()? {
+            if let Err(error) = self.root_named(&name) {
+                let path = self.root().join("roots").join(format!("{name}.json"));
+                report.findings.push(self.quarantined(error, vec![], path, repair));
+            }
+        }
+
         for (path, record) in &records {
             if let Some(log) = &record.log {
                 report.blobs += 1;
                 match self.blob(log) {
                     Ok(bytes) => report.bytes += bytes.len() as u64,
+                    // Known since an earlier repair; the result itself does not need it.
+                    Err(StoreError::MissingBlob { .. }) if self.log_was_lost(log) => {}
                     Err(error) => {
                         let blob = self.blob_path(log);
                         let mut finding =
@@ -125,6 +134,11 @@ impl Store {
             }
         }
         Ok(report)
+    }
+
+    /// Whether a repair has set the log aside: it is gone for good, and said to be.
+    pub fn log_was_lost(&self, log: &Digest) -> bool {
+        self.root().join("quarantine").join(log.to_string()).exists()
     }
 
     fn refetch(

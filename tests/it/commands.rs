@@ -262,7 +262,7 @@ fn gc_keeps_what_roots_reach_and_every_observation() {
     assert_text(
         &shown(&env, &["store", "pin", "two", "first"], 0),
         "
-first keeps 2 actions
+pin.first keeps 2 actions
 ",
     );
     env.write("text.txt", "other\n");
@@ -299,9 +299,10 @@ hint: `sim-pipe store ls` lists them
 ",
     );
     assert_text(
-        &shown(&env, &["store", "pin", "two", "../x"], 8),
+        &shown(&env, &["store", "pin", "two", "../x"], 2),
         "
-error: ../x is not a root's name: use letters, digits, '-', '_' and '.'
+error: `../x` is no name for a pin
+hint: use letters, digits, `-` and `_`
 ",
     );
 

@@ -249,16 +249,7 @@ fn nothing_outlives_a_killed_run() {
         }
         running.signal(libc::SIGKILL);
         running.wait();
-        if matches!(level, "namespaces" | "bubblewrap") {
-            assert_gone(&mark);
-        } else {
-            // Without a pid namespace nobody is left to end a process that made a session of its
-            // own; the program itself ends with its supervisor. The rest is ended here, by pid.
-            wait_until("the program's end", || processes(&mark).len() <= 1);
-            for pid in processes(&mark) {
-                kill(pid, libc::SIGKILL);
-            }
-        }
+        assert_gone(&mark);
         env.assert_store_clean();
     }
 }

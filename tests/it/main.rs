@@ -8,6 +8,7 @@ mod engines;
 mod explain;
 mod fake;
 mod harness;
+mod hidden_inputs;
 mod kills;
 mod misbehaviour;
 mod pipeline_errors;

@@ -6,7 +6,7 @@ use crate::harness::{TestEnv, assert_text, skip, tamper};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The file of a label's record.
 fn record_file(env: &TestEnv, label: &str) -> PathBuf {
@@ -121,7 +121,7 @@ fn a_record_from_the_future_or_of_something_else() {
     let bytes = fs::read(&count).expect("read");
     tamper(&upper, |b| *b = bytes);
     assert_text(&verify(&env, &[], 6), "
-record [PROJECT]/.sim-pipe/records/66/[HASH] is damaged: it belongs at [PROJECT]/.sim-pipe/records/17/[HASH]
+record [PROJECT]/.sim-pipe/records/[..]/[HASH] is damaged: it belongs at [PROJECT]/.sim-pipe/records/[..]/[HASH]
 1 finding · 1 record, 3 trees and 0 logs checked ([SIZE])
 ");
     env.sim(["store", "verify", "--repair"]).expect(0);
@@ -131,7 +131,7 @@ record [PROJECT]/.sim-pipe/records/66/[HASH] is damaged: it belongs at [PROJECT]
         *b = text.replacen("sim-pipe record 1 ", "sim-pipe record 9 ", 1).into_bytes();
     });
     assert_text(&verify(&env, &[], 6), "
-record [PROJECT]/.sim-pipe/records/66/[HASH] is damaged: it has version 9, this program knows up to 1
+record [PROJECT]/.sim-pipe/records/[..]/[HASH] is damaged: it has version 9, this program knows up to 1
 1 finding · 1 record, 3 trees and 0 logs checked ([SIZE])
 ");
 }
@@ -171,7 +171,7 @@ fn a_damaged_log() {
     assert_text(
         &verify(&env, &[], 6),
         "
-[PROJECT]/.sim-pipe/blobs/a3/[HASH] should hash to [HASH], it hashes to [HASH]
+[PROJECT]/.sim-pipe/blobs/[..]/[HASH] should hash to [HASH], it hashes to [HASH]
   used by a
 1 finding · 1 record, 1 tree and 1 log checked ([SIZE])
 ",
@@ -182,7 +182,7 @@ fn a_damaged_log() {
     assert_text(
         &verify(&env, &["--repair"], 0),
         "
-[PROJECT]/.sim-pipe/blobs/a3/[HASH] should hash to [HASH], it hashes to [HASH]
+[PROJECT]/.sim-pipe/blobs/[..]/[HASH] should hash to [HASH], it hashes to [HASH]
   used by a
   the log is lost, the result stays
 1 finding · 1 record, 1 tree and 1 log checked ([SIZE])
@@ -292,9 +292,11 @@ fn a_read_only_store_answers_and_refuses_to_run() {
         // SAFETY: as above.
         if unsafe { libc::geteuid() } == 0 { as_nobody(&env, args) } else { env.sim(args) }
     };
-    let probe = run(&["--version"]);
-    if probe.code() != Some(0) {
-        skip("nobody", "another user cannot run the program from the target folder");
+    let reachable = |dir: &Path| {
+        dir.ancestors().all(|d| d.metadata().is_ok_and(|m| m.permissions().mode() & 0o001 != 0))
+    };
+    if !reachable(env.dir()) {
+        skip("nobody", "another user cannot reach the folder of the tests");
         return;
     }
     assert_text(

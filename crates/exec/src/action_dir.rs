@@ -82,6 +82,9 @@ pub(crate) fn prepare(
                 let copy = members.len() > LINKED_MEMBERS;
                 let mut used = BTreeSet::new();
                 let mut list = Vec::with_capacity(members.len());
+                // By label: the order in a plan is not in the key, and two labels can want one name.
+                let mut members: Vec<&usize> = members.iter().collect();
+                members.sort_by_key(|i| &resolver.plan.actions[**i].label);
                 for index in members {
                     let of = &resolver.plan.actions[*index];
                     let outcome = outcomes
@@ -114,7 +117,6 @@ pub(crate) fn prepare(
                         }),
                     });
                 }
-                list.sort_by(|a, b| a.label.cmp(&b.label));
                 RequestInput::Many { members: list }
             }
             PlannedInput::Provenance => {
@@ -158,7 +160,7 @@ impl ActionDir {
         verify: bool,
     ) -> Result<bool> {
         let expected: Option<Digest> = match resolved.inputs.get(name) {
-            Some(InputDigest::Tree(d)) => Some(*d),
+            Some(InputDigest::Tree(d) | InputDigest::Placed { tree: d, .. }) => Some(*d),
             _ => None,
         };
         let mut known = expected.filter(|d| resolver.store.has_tree(d));

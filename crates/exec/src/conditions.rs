@@ -66,6 +66,14 @@ impl Before {
                 c.stolen = Some((b.stolen.saturating_sub(a.stolen)) as f64 / total);
             }
         }
+        // Too short to count ticks: the load before it is what is known. One of it may be our own
+        // action before this one.
+        let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+        if c.other_load.is_none()
+            && let Some(x) = c.load_before.filter(|x| *x > 1.0 + 0.3 * cpus)
+        {
+            c.noisy.push(format!("too short to see other processes, and the load was {x:.1}"));
+        }
         if let Some(x) = c.other_load.filter(|x| *x > OTHER_LOAD) {
             c.noisy.push(format!("other processes used {:.0} % of the CPU time", x * 100.0));
         }

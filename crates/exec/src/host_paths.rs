@@ -20,8 +20,8 @@ const SYSTEM: [&str; 12] = [
 ];
 
 /// Devices that an action may use.
-pub(crate) const DEVICES: [&str; 7] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"];
+pub(crate) const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// GPU devices, present where a driver is.
 pub(crate) const GPU_DEVICES: [&str; 4] =
@@ -36,6 +36,9 @@ pub(crate) fn readable(path_var: &str, own_exe: &Path) -> Vec<PathBuf> {
     }
     for dir in path_var.split(':').filter(|d| d.starts_with('/')) {
         let dir = PathBuf::from(dir);
+        if !dir.is_dir() {
+            continue;
+        }
         if let Some(installation) = installation(&dir, home.as_deref()) {
             out.insert(installation);
         }
@@ -70,7 +73,9 @@ fn installation(bin: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let parent = bin.parent()?;
     let personal = ["", ".cargo", ".local"];
     let parent_name = parent.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-    let holds_home = home.is_some_and(|h| h.starts_with(parent));
+    let holds_home = home.is_some_and(|h| h.starts_with(parent))
+        || parent == Path::new("/root")
+        || parent.parent() == Some(Path::new("/home"));
     (matches!(name, "bin" | "shims" | "sbin") && !personal.contains(&parent_name) && !holds_home)
         .then(|| parent.to_path_buf())
 }
@@ -88,6 +93,8 @@ mod tests {
         assert_eq!(i("/home/u/.cargo/bin"), None);
         assert_eq!(i("/home/u/.local/bin"), None);
         assert_eq!(i("/home/u/bin"), None);
+        assert_eq!(i("/home/other/bin"), None);
+        assert_eq!(i("/root/bin"), None);
         assert_eq!(i("/bin"), None);
     }
 }

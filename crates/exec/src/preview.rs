@@ -51,6 +51,7 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
         } else {
             match resolver.resolve(action, &outcomes) {
                 Err(e @ (ExecError::Source { .. } | ExecError::ToolMissing { .. })) => {
+                    outcomes.insert(i, Arc::new(Outcome::impossible(&e)));
                     State::Impossible(e.to_string())
                 }
                 Err(e) => return Err(e),

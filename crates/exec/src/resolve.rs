@@ -56,6 +56,11 @@ impl Outcome {
         }
     }
 
+    /// One that could not be keyed, and why.
+    pub fn impossible(why: &ExecError) -> Self {
+        Self { reason: why.to_string(), ..Self::not_run("") }
+    }
+
     /// The word for it.
     pub fn word(&self) -> &'static str {
         self.status.map_or("not_run", Status::name)
@@ -151,6 +156,14 @@ impl<'a> Resolver<'a> {
     pub fn resolve(&self, action: &PlannedAction, outcomes: &Outcomes) -> Result<Resolved> {
         let mut inputs = BTreeMap::new();
         let mut record_inputs = Vec::new();
+        // A command finds its sources under their own paths, too: then the path can change a result.
+        let placed = |tree: Digest, at: &str| {
+            if action.argv.is_empty() {
+                InputDigest::Tree(tree)
+            } else {
+                InputDigest::Placed { tree, at: at.to_owned() }
+            }
+        };
         for (name, input) in &action.inputs {
             let digest = match input {
                 PlannedInput::Source(path) => {
@@ -161,7 +174,7 @@ impl<'a> Resolver<'a> {
                         key: None,
                         source: Some(path.clone()),
                     });
-                    InputDigest::Tree(digest)
+                    placed(digest, path)
                 }
                 PlannedInput::Glob { pattern, base, files } => {
                     let digest = self.glob(&action.label, base, files)?;
@@ -171,7 +184,7 @@ impl<'a> Resolver<'a> {
                         key: None,
                         source: Some(pattern.clone()),
                     });
-                    InputDigest::Tree(digest)
+                    placed(digest, base)
                 }
                 PlannedInput::Action { index, subpath } => {
                     let outcome = outcomes.get(index);
@@ -202,10 +215,10 @@ impl<'a> Resolver<'a> {
                             .cloned()
                             .unwrap_or_else(|| Arc::new(Outcome::not_run(label)));
                         let tree = outcome.output.as_ref().map(|t| t.digest);
-                        // Without bytes, what is known of the member is all in this text.
-                        let text = match tree {
-                            Some(_) => outcome.word().to_owned(),
-                            None => format!("{}: {}", outcome.word(), outcome.reason),
+                        let text = if outcome.reason.is_empty() {
+                            outcome.word().to_owned()
+                        } else {
+                            format!("{}: {}", outcome.word(), outcome.reason)
                         };
                         entries.insert(label.clone(), ManyEntry { tree, outcome: text });
                         record_inputs.push(RecordInput {
@@ -233,9 +246,9 @@ impl<'a> Resolver<'a> {
         let mut tools = BTreeMap::new();
         let program = action.argv.first().filter(|p| !p.contains(['/', '{']));
         for tool in action.tools.iter().chain(program) {
-            let identity = self.tools.identity(tool).ok_or_else(|| ExecError::ToolMissing {
-                label: action.label.clone(),
-                tool: tool.clone(),
+            let path_var = action.env.get("PATH").map(String::as_str);
+            let identity = self.tools.identity(tool, path_var).ok_or_else(|| {
+                ExecError::ToolMissing { label: action.label.clone(), tool: tool.clone() }
             })?;
             tools.insert(tool.clone(), identity);
         }

@@ -48,6 +48,9 @@ pub struct Options {
     pub tool_version: String,
     /// Pipeline file relative to the project's root, for the journal and the root.
     pub pipeline_file: String,
+    /// The folder with the lock that gives a measured action the machine; the same for all sim-pipe
+    /// processes that should know of each other.
+    pub lock_folder: PathBuf,
     /// Only these actions and what they need; all when absent.
     pub only: Option<Vec<usize>>,
 }
@@ -247,7 +250,9 @@ impl Context<'_> {
     /// measures one action after the other cannot keep another out for ever.
     fn try_lock_machine(&self, class: Class, turn: &mut Option<File>) -> Result<Option<File>> {
         let open = |path: &Path| {
-            File::options().create(true).truncate(false).read(true).write(true).open(path)
+            let file =
+                File::options().create(true).truncate(false).read(true).write(true).open(path);
+            file.map_err(|e| std::io::Error::new(e.kind(), format!("{}: {e}", path.display())))
         };
         let held = |tried: std::result::Result<(), TryLockError>| match tried {
             Ok(()) => Ok(true),
@@ -323,17 +328,27 @@ impl Context<'_> {
             }
             sim_store::tree::remove_all(&out)?;
             fs::create_dir(&out)?;
-        } else if keeps && let Err(problem) = outputs::check(&out, &action.outputs)? {
-            (status, reason) = (Status::Failed, problem);
+        } else if keeps {
+            // A folder that cannot even be read is the action's own doing, and its failure alone.
+            let checked =
+                outputs::check(&out, &action.outputs).unwrap_or_else(|e| Err(unreadable(&e, &out)));
+            if let Err(problem) = checked {
+                (status, reason) = (Status::Failed, problem);
+            }
         }
         let kept = !matches!(status, Status::Failed | Status::TimedOut | Status::OutOfMemory)
-            && fs::read_dir(&out)?.next().is_some();
+            && fs::read_dir(&out).is_ok_and(|mut d| d.next().is_some());
         let mut output = None;
         if kept {
             match store.take(&out, LinkRule::Inside) {
                 Ok((tree, _)) => output = Some(tree),
                 Err(e @ sim_store::StoreError::BadEntry { .. }) => {
                     (status, reason) = (Status::Failed, format!("bad output: {e}"));
+                }
+                Err(sim_store::StoreError::Io(e))
+                    if e.kind() == std::io::ErrorKind::PermissionDenied =>
+                {
+                    (status, reason) = (Status::Failed, unreadable(&e, &out));
                 }
                 Err(e) => return Err(e.into()),
             }
@@ -388,13 +403,20 @@ impl Context<'_> {
         let program = if first.contains('/') {
             PathBuf::from(&first)
         } else {
-            self.resolver.tools.find(&first).ok_or_else(|| ExecError::ToolMissing {
+            let path_var = action.env.get("PATH").map(String::as_str);
+            self.resolver.tools.find(&first, path_var).ok_or_else(|| ExecError::ToolMissing {
                 label: action.label.clone(),
                 tool: first.clone(),
             })?
         };
         Ok((program, argv))
     }
+}
+
+/// Why outputs cannot be kept, without a path of this machine.
+fn unreadable(e: &std::io::Error, out: &Path) -> String {
+    let text = e.to_string().replace(&out.display().to_string(), "out");
+    format!("bad output: {text}")
 }
 
 /// From what happened to a status and a reason.

@@ -191,7 +191,7 @@ impl View<'_> {
             words!("--share-net");
         }
         words!("--dev", "/dev", "--proc", "/proc");
-        for device in self.devices.iter().filter(|d| d.exists() && !d.starts_with("/dev/shm")) {
+        for device in self.devices.iter().filter(|d| d.exists()) {
             words!("--dev-bind-try", device, device);
         }
         words!("--bind", &self.action_dir.join(spawn::PRIVATE_TMP), "/tmp");

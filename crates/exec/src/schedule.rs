@@ -155,7 +155,7 @@ pub fn run(
         options,
         level,
         cancel,
-        machine: MachineUse::new(std::env::temp_dir().join(format!("sim-pipe-{uid}.lock"))),
+        machine: MachineUse::new(options.lock_folder.join(format!("sim-pipe-{uid}.lock"))),
     };
     let result = s.drive(&context, cancel);
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
@@ -346,7 +346,7 @@ impl Scheduler<'_, '_> {
                         because: because.clone(),
                     };
                     self.emit(Some(index), event)?;
-                    self.settle(index, Outcome { reason: because, ..Outcome::not_run("") });
+                    self.settle(index, Outcome::impossible(&e));
                     continue;
                 }
                 Err(e) => return Err(e),

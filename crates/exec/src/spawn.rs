@@ -203,6 +203,14 @@ impl NamespacePlan {
         for path in n.below_tmp.iter().filter(|p| p.is_dir()) {
             bind(path, path, true)?;
         }
+        // Shared memory of its own: the host's is a channel between actions.
+        let shm = Path::new("/dev/shm");
+        if shm.is_dir() {
+            let own = tmp.join("shm");
+            std::fs::create_dir_all(&own)?;
+            let (from, to) = (c_path(&own)?, c_path(shm)?);
+            mounts.push(Mount { from, to, read_only: false, fd: -1 });
+        }
         let mut flags = libc::CLONE_NEWUSER
             | libc::CLONE_NEWNS
             | libc::CLONE_NEWPID
@@ -385,6 +393,8 @@ fn confine(plan: &mut Plan) -> io::Result<()> {
             libc::_exit(125);
         }
         libc::setsid();
+        // The caller's mask must not decide which bits a file of an output has.
+        libc::umask(0o022);
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
         match &mut plan.namespaces {
@@ -404,7 +414,9 @@ fn confine(plan: &mut Plan) -> io::Result<()> {
         let pid = libc::fork();
         check(pid)?;
         if pid > 0 {
-            supervise(pid, plan.report);
+            // In a pid namespace of its own, its parent is outside and has no number.
+            let parent = if plan.namespaces.is_some() { 0 } else { plan.parent };
+            supervise(pid, plan.report, parent);
         }
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
         if let Some(n) = &plan.namespaces {
@@ -443,30 +455,48 @@ unsafe fn stand_in(supervisor: libc::pid_t) -> ! {
     }
 }
 
-/// The supervisor: waits for the program, kills what it left, reports, ends.
+/// The supervisor: waits for the program, kills what it left, reports, ends. When its own parent dies
+/// it does not wait for the program.
 ///
 /// # Safety
 /// Only in a forked child that will never return.
-unsafe fn supervise(main: libc::pid_t, report: RawFd) -> ! {
+unsafe fn supervise(main: libc::pid_t, report: RawFd, parent: libc::pid_t) -> ! {
     // SAFETY: plain system calls; nothing is allocated.
     unsafe {
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
         }
+        // Both events are waited for in one place, so neither can slip by between a look and a wait.
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigaddset(&raw mut set, libc::SIGUSR1);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        // In a pid namespace the kernel's own SIGKILL does all that is needed, and more surely.
+        if parent != 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1);
+        }
+        let mut orphaned = parent != 0 && libc::getppid() != parent;
         // Holding any other descriptor would keep pipes open that others wait on.
         libc::dup2(report, 0);
         libc::close_range(1, libc::c_uint::MAX, 0);
         let mut main_status = 0;
-        loop {
-            let mut status = 0;
-            let pid = libc::waitpid(-1, &raw mut status, 0);
-            if pid == main {
-                main_status = status;
-                break;
+        'wait: while !orphaned {
+            loop {
+                let mut status = 0;
+                let pid = libc::waitpid(-1, &raw mut status, libc::WNOHANG);
+                if pid == main {
+                    main_status = status;
+                    break 'wait;
+                }
+                if pid < 0 && *libc::__errno_location() != libc::EINTR {
+                    break 'wait;
+                }
+                if pid == 0 {
+                    break;
+                }
             }
-            if pid < 0 && *libc::__errno_location() != libc::EINTR {
-                break;
-            }
+            orphaned = libc::sigwaitinfo(&raw const set, std::ptr::null_mut()) == libc::SIGUSR1;
         }
         let mut left = 0u32;
         loop {

@@ -49,7 +49,7 @@ pub struct Tools {
 
 #[derive(Debug, Default)]
 struct Known {
-    by_name: BTreeMap<String, Option<String>>,
+    by_name: BTreeMap<(String, String), Option<String>>,
     by_stamp: BTreeMap<String, String>,
     changed: bool,
 }
@@ -70,18 +70,25 @@ impl Tools {
         &self.path_var
     }
 
-    /// Where a program is.
-    pub fn find(&self, name: &str) -> Option<PathBuf> {
-        find(name, &self.path_var)
+    /// Where a program is, on this PATH or on `path_var`.
+    pub fn find(&self, name: &str, path_var: Option<&str>) -> Option<PathBuf> {
+        find(name, path_var.unwrap_or(&self.path_var))
     }
 
     /// What a program is: its version text where it is well known, and the digest of its file.
-    pub fn identity(&self, name: &str) -> Option<String> {
+    /// `path_var` is the action's own PATH, where it has one.
+    ///
+    /// The version is asked for in the environment that an action has, not in the caller's: a shim
+    /// may answer differently there. Only a program that is a binary of its own is remembered from run
+    /// to run; what a shim stands for can change while its file stays.
+    pub fn identity(&self, name: &str, path_var: Option<&str>) -> Option<String> {
+        let path_var = path_var.unwrap_or(&self.path_var);
         let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = known.by_name.get(name) {
+        let asked = (path_var.to_owned(), name.to_owned());
+        if let Some(found) = known.by_name.get(&asked) {
             return found.clone();
         }
-        let identity = self.find(name).and_then(|path| {
+        let identity = find(name, path_var).and_then(|path| {
             let real = fs::canonicalize(&path).ok()?;
             let meta = fs::metadata(&real).ok()?;
             let stamp = format!(
@@ -98,28 +105,37 @@ impl Tools {
             if let Some(identity) = known.by_stamp.get(&stamp) {
                 return Some(identity.clone());
             }
-            let digest = Digest::of(&fs::read(&real).ok()?);
+            let bytes = fs::read(&real).ok()?;
+            let digest = Digest::of(&bytes);
             let version = VERSIONS.iter().find(|(n, _)| *n == name).map(|(_, args)| args);
             let identity = match version.filter(|args| !args.is_empty()) {
                 Some(args) => {
-                    let out = Command::new(&path)
-                        .args(*args)
-                        .stdin(Stdio::null())
-                        .stderr(Stdio::null())
-                        .current_dir("/")
-                        .output()
-                        .ok()?;
+                    let mut command = Command::new(&path);
+                    command.args(*args).stdin(Stdio::null()).stderr(Stdio::null());
+                    command.current_dir("/").env_clear();
+                    command
+                        .env("PATH", path_var)
+                        .env("HOME", "/nonexistent")
+                        .env("LANG", "C.UTF-8");
+                    if let Some(rustup) = crate::host_paths::rustup_home() {
+                        command.env("RUSTUP_HOME", rustup);
+                    }
+                    let out = command.output().ok()?;
                     let text = String::from_utf8_lossy(&out.stdout);
                     let text: Vec<&str> = text.lines().map(str::trim).collect();
                     format!("{} (blake3 {})", text.join("; "), digest.short())
                 }
                 None => format!("blake3 {digest}"),
             };
-            known.by_stamp.insert(stamp, identity.clone());
-            known.changed = true;
+            let stands_for_another =
+                !bytes.starts_with(b"\x7fELF") || real.file_name().is_some_and(|f| f == "rustup");
+            if !stands_for_another {
+                known.by_stamp.insert(stamp, identity.clone());
+                known.changed = true;
+            }
             Some(identity)
         });
-        known.by_name.insert(name.to_owned(), identity.clone());
+        known.by_name.insert(asked, identity.clone());
         identity
     }
 

@@ -37,6 +37,13 @@ impl Class {
 pub enum InputDigest {
     /// One tree.
     Tree(Digest),
+    /// Files of the project that the action also finds under their own path, which it can see.
+    Placed {
+        /// The content.
+        tree: Digest,
+        /// The path, or the fixed part of a glob.
+        at: String,
+    },
     /// Many trees, each under a label, in label order. A missing one (its action failed) is `None`
     /// with the reason in the label's place.
     Many(BTreeMap<String, ManyEntry>),
@@ -169,6 +176,10 @@ impl Action<'_> {
         for (name, input) in self.inputs {
             match input {
                 InputDigest::Tree(d) => w.leaf(&format!("inputs.{name}"), Leaf::Digest(d)),
+                InputDigest::Placed { tree, at } => {
+                    w.leaf(&format!("inputs.{name}"), Leaf::Digest(tree));
+                    w.leaf(&format!("inputs.{name}.path"), Leaf::Text(at));
+                }
                 InputDigest::Many(entries) => {
                     w.leaf(&format!("inputs.{name}.len"), Leaf::Number(entries.len() as u64));
                     for (label, entry) in entries {
@@ -345,6 +356,11 @@ mod tests {
             )])
         };
         let (m1, m2) = (many("ok"), many("failed"));
+        let placed = |at: &str| {
+            let tree = Digest::of(b"scene");
+            BTreeMap::from([("scene".to_owned(), InputDigest::Placed { tree, at: at.to_owned() })])
+        };
+        let (p1, p2) = (placed("a.txt"), placed("b.txt"));
         let env = BTreeMap::from([("A".to_owned(), "1".to_owned())]);
         let argv = vec!["true".to_owned()];
         let a = || base.action(Class::Measured);
@@ -354,6 +370,8 @@ mod tests {
             Action { fingerprint: "beef", ..a() },
             Action { seed: 8, ..a() },
             Action { inputs: &other_inputs, ..a() },
+            Action { inputs: &p1, ..a() },
+            Action { inputs: &p2, ..a() },
             Action { inputs: &m1, ..a() },
             Action { inputs: &m2, ..a() },
             Action { env: &env, ..a() },
