@@ -5,10 +5,6 @@ use std::io::Write as _;
 use std::time::Duration;
 
 /// Writes a line of data. A reader that went away (`| head`) ends the program quietly.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "nobody reads any more: there is nothing to return to"
-)]
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
     if let Err(e) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")) {
@@ -17,10 +13,6 @@ pub(crate) fn out(text: &str) {
 }
 
 /// Writes bytes of data as they are.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "nobody reads any more: there is nothing to return to"
-)]
 pub(crate) fn out_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
     if let Err(e) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -29,6 +21,10 @@ pub(crate) fn out_bytes(bytes: &[u8]) {
 }
 
 /// Ends the program because standard output takes no more: quietly when the reader went away.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nobody reads any more: there is nothing to return to"
+)]
 fn gone(e: &std::io::Error) -> ! {
     if e.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
