@@ -11,6 +11,7 @@ use super::{Bench, Goal, ms, tools};
 use crate::shell;
 use anyhow::{Context as _, Result};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::Command;
 
 /// How long the program takes to do nothing.
@@ -46,13 +47,16 @@ pub(super) fn hash(bench: &mut Bench) -> Result<()> {
         std::fs::create_dir_all(dir.join("data"))?;
         std::fs::create_dir_all(dir.join("small"))?;
         std::fs::write(dir.join("small/f"), "x")?;
-        let mut block = vec![0u8; bytes];
+        // In pieces: a large buffer here would count as the peak memory of every child that follows.
+        let mut block = vec![0u8; bytes.min(1 << 20)];
         for i in 0..files {
-            // Not compressible by sharing: each file differs.
-            for (k, b) in block.iter_mut().enumerate().step_by(4096) {
-                *b = (i + k) as u8;
+            let mut file = std::fs::File::create(dir.join(format!("data/{i:05}")))?;
+            for piece in 0..bytes.div_ceil(block.len()) {
+                for (k, b) in block.iter_mut().enumerate().step_by(4096) {
+                    *b = (i + k + piece) as u8;
+                }
+                file.write_all(&block)?;
             }
-            std::fs::write(dir.join(format!("data/{i:05}")), &block)?;
         }
         for folder in ["data", "small"] {
             std::fs::write(

@@ -31,6 +31,9 @@ pub(in super::super) fn graphs(bench: &mut Bench) -> Result<()> {
         (Shape::Layers, large),
         (Shape::Wide, large),
     ];
+    // Nothing is removed between measurements: some file systems make new files slowly for minutes
+    // after many were deleted.
+    let _ = std::fs::remove_dir_all(bench.dir.join("graphs"));
     let level = sandbox(bench)?;
     let mut smaller: Option<Times> = None;
     for (shape, n) in shapes {
@@ -97,8 +100,8 @@ pub(in super::super) fn graphs(bench: &mut Bench) -> Result<()> {
         if shape == Shape::Layers && n == small {
             smaller = Some(bare);
         }
-        let _ = std::fs::remove_dir_all(bench.dir.join("graph"));
     }
+    let _ = std::fs::remove_dir_all(bench.dir.join("graphs"));
     for (n, time) in planning()?.iter().filter(|(n, _)| *n == 10_000) {
         bench.table.row(
             &format!("parse and check {} stages", count(*n)),
@@ -119,7 +122,7 @@ fn whole(
     smaller: Option<&Times>,
     small: usize,
 ) -> Result<()> {
-    let dir = bench.dir.join("graph");
+    let dir = folder(bench, graph, "none");
     let n = graph.len();
     let checked = best(3, || run(bench, &dir, &["--sandbox", "none", "--verify"], 0))?;
     bench.table.row(
@@ -156,8 +159,13 @@ fn whole(
     Ok(())
 }
 
+/// Where one tool works on one graph.
+fn folder(bench: &Bench, graph: &Graph, tool: &str) -> PathBuf {
+    bench.dir.join(format!("graphs/{}-{}-{tool}", graph.shape.name(), graph.len()))
+}
+
 fn of_ninja(bench: &Bench, ninja: &Path, graph: &Graph) -> Result<Times> {
-    let dir = bench.dir.join("graph");
+    let dir = folder(bench, graph, "ninja");
     graph.lay_out(&dir)?;
     let run = || {
         let mut c = Command::new(ninja);
@@ -175,7 +183,7 @@ fn of_ninja(bench: &Bench, ninja: &Path, graph: &Graph) -> Result<Times> {
 }
 
 fn of_sim_pipe(bench: &Bench, graph: &Graph, sandbox: &str) -> Result<Times> {
-    let dir = bench.dir.join("graph");
+    let dir = folder(bench, graph, sandbox);
     graph.lay_out(&dir)?;
     let args = ["--sandbox", sandbox];
     let cold = run(bench, &dir, &args, graph.len())?;
@@ -218,7 +226,7 @@ fn jobs() -> String {
 
 /// The level that `auto` gives here.
 fn sandbox(bench: &Bench) -> Result<String> {
-    let dir: PathBuf = bench.dir.join("graph");
+    let dir: PathBuf = bench.dir.join("graphs/level");
     Graph::new(Shape::Chain, 1).lay_out(&dir)?;
     let mut c = bench.sim_pipe();
     c.args(["--json", "run", "pipeline.toml"]).current_dir(&dir);
