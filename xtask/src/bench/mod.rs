@@ -34,10 +34,11 @@ type Row = (&'static str, fn(&mut Bench) -> Result<()>);
 
 const ROWS: [Row; 5] = [
     ("startup", rows::startup),
+    // Before the rows that delete many files, see there.
+    ("graphs", rows::graphs),
+    ("interval", rows::interval),
     ("hash", rows::hash),
     ("report", rows::report),
-    ("interval", rows::interval),
-    ("graphs", rows::graphs),
 ];
 
 /// `cargo xtask bench [--quick] [--out FILE] [ROW…]`.
