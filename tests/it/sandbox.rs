@@ -5,6 +5,7 @@ use crate::harness::{TestEnv, assert_text, skip};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 
 const LEVELS: [&str; 4] = ["none", "landlock", "namespaces", "bubblewrap"];
 
@@ -335,4 +336,26 @@ hint: --sandbox=auto takes the strongest level there is and records it
     );
     let wrong = env.sim(["run", "pipeline.toml", "--sandbox=strong"]);
     wrong.expect(2);
+}
+
+/// The program may lie anywhere, in /tmp itself too, which every action has as its own.
+#[test]
+fn the_program_lies_in_tmp() {
+    let env = TestEnv::with_pipeline(
+        "[pipeline]\nname = \"p\"\n[[stage]]\nname = \"s\"\nkind = \"scene\"\n\
+         scenario = \"free_fall\"\nsize = 3\n",
+    );
+    let program = Path::new("/tmp").join(format!("sim-pipe-test-{}", std::process::id()));
+    fs::copy(env!("CARGO_BIN_EXE_sim-pipe"), &program).expect("copy");
+    let mut results = Vec::new();
+    for level in ["none", "landlock", "namespaces", "bubblewrap"] {
+        let store = format!("store-{level}");
+        let args = ["run", "pipeline.toml", "--sandbox", level, "--store", &store];
+        results.push((level, env.cmd_of(&program, args).run()));
+    }
+    fs::remove_file(&program).expect("remove");
+    for (level, out) in results {
+        // 9: the machine does not have this level.
+        assert!(matches!(out.code(), Some(0 | 9)), "{level}: {out}");
+    }
 }

@@ -31,9 +31,7 @@ pub(crate) const GPU_DEVICES: [&str; 4] =
 pub(crate) fn readable(path_var: &str, own_exe: &Path) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let mut out: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-    if let Some(dir) = own_exe.parent() {
-        out.insert(dir.to_path_buf());
-    }
+    out.insert(own_exe.to_path_buf());
     for dir in path_var.split(':').filter(|d| d.starts_with('/')) {
         let dir = PathBuf::from(dir);
         if !dir.is_dir() {
@@ -52,6 +50,8 @@ pub(crate) fn readable(path_var: &str, own_exe: &Path) -> Vec<PathBuf> {
             out.insert(PathBuf::from(dir));
         }
     }
+    // An action has a /tmp of its own: the host's, should PATH name it, would take its place.
+    out.remove(Path::new("/tmp"));
     let existing: Vec<PathBuf> = out.into_iter().filter(|p| p.exists()).collect();
     let covered = |p: &PathBuf| existing.iter().any(|other| other != p && p.starts_with(other));
     existing.iter().filter(|p| !covered(p)).cloned().collect()

@@ -192,7 +192,12 @@ impl NamespacePlan {
         let mut bind = |from: &Path, to: &Path, read_only: bool| -> io::Result<()> {
             // The mount point lies in what will be /tmp.
             let point = tmp.join(to.strip_prefix("/tmp").unwrap_or(to));
-            std::fs::create_dir_all(&point)?;
+            if from.is_dir() {
+                std::fs::create_dir_all(&point)?;
+            } else {
+                std::fs::create_dir_all(point.parent().unwrap_or(&tmp))?;
+                std::fs::write(&point, "")?;
+            }
             mounts.push(Mount { from: c_path(from)?, to: c_path(to)?, read_only, fd: -1 });
             Ok(())
         };
@@ -200,7 +205,7 @@ impl NamespacePlan {
         if let Some(trees) = &n.trees {
             bind(trees, Path::new(INNER_TREES), true)?;
         }
-        for path in n.below_tmp.iter().filter(|p| p.is_dir()) {
+        for path in &n.below_tmp {
             bind(path, path, true)?;
         }
         // Shared memory of its own: the host's is a channel between actions.
