@@ -113,18 +113,10 @@ impl From<ExecError> for CliError {
 
 impl From<std::io::Error> for CliError {
     fn from(e: std::io::Error) -> Self {
-        StoreErrorOrIo::classify(e)
-    }
-}
-
-struct StoreErrorOrIo;
-
-impl StoreErrorOrIo {
-    fn classify(e: std::io::Error) -> CliError {
         if e.kind() == std::io::ErrorKind::StorageFull {
             return StoreError::Io(e).into();
         }
-        CliError::new(exit::INTERNAL, e.to_string())
+        Self::new(exit::INTERNAL, e.to_string())
     }
 }
 

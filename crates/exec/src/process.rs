@@ -1,7 +1,7 @@
 //! Watches one process tree: log, timeout, memory cap, cancellation.
 
 use crate::cancel::Cancel;
-use crate::spawn::{Ended, Spec, spawn_once};
+use crate::spawn::{Ended, Spec, spawn};
 use crate::usage;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
@@ -77,7 +77,7 @@ pub(crate) fn run(
     cancel: &Cancel,
 ) -> io::Result<Finished> {
     let start = Instant::now();
-    let mut child = spawn_once(spec)?;
+    let mut child = spawn(spec)?;
     nonblocking(child.output.as_raw_fd())?;
     let mut log = Log::default();
     let mut reader = std::fs::File::from(child.output.try_clone()?);

@@ -20,7 +20,7 @@ use sim_store::{Store, Stored};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use crate::schedule::{Summary, run};
@@ -68,6 +68,25 @@ pub(crate) struct Context<'a> {
     pub(crate) level: Level,
     pub(crate) cancel: &'a Cancel,
     pub(crate) machine: MachineUse,
+    /// Found with the first action that runs; the same for all.
+    pub(crate) host: OnceLock<Host>,
+}
+
+/// What every action of a run may use of the host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    read: Vec<PathBuf>,
+    devices: Vec<PathBuf>,
+}
+
+impl Host {
+    fn find(options: &Options) -> Self {
+        let devices = host_paths::DEVICES.iter().chain(&host_paths::GPU_DEVICES);
+        Self {
+            read: host_paths::readable(&options.path_var, &options.exe),
+            devices: devices.map(PathBuf::from).filter(|p| p.exists()).collect(),
+        }
+    }
 }
 
 /// This process's use of the machine, as other sim-pipe processes see it.
@@ -283,19 +302,13 @@ impl Context<'_> {
     ) -> Result<Done> {
         let store = self.resolver.store;
         let measured = action.class == Class::Measured;
-        let read = host_paths::readable(&self.options.path_var, &self.options.exe);
-        let devices: Vec<PathBuf> = host_paths::DEVICES
-            .iter()
-            .chain(&host_paths::GPU_DEVICES)
-            .map(PathBuf::from)
-            .filter(|p| p.exists())
-            .collect();
+        let host = self.host.get_or_init(|| Host::find(self.options));
         let view = View {
             level: self.level,
             network: action.network,
             action_dir: &dir.path,
-            read: &read,
-            devices: &devices,
+            read: &host.read,
+            devices: &host.devices,
             stores: &dir.stores,
         };
         if action.network {

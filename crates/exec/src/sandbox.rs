@@ -89,7 +89,7 @@ fn works(level: Level) -> Result<(), String> {
     };
     let result = view
         .spec(Path::new("/bin/true"), &[], &[])
-        .and_then(|spec| spawn::spawn(&spec))
+        .and_then(spawn::spawn)
         .and_then(|mut child| child.wait_blocking());
     let _ = std::fs::remove_dir_all(&dir);
     match result {

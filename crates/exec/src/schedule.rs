@@ -156,6 +156,7 @@ pub fn run(
         level,
         cancel,
         machine: MachineUse::new(options.lock_folder.join(format!("sim-pipe-{uid}.lock"))),
+        host: std::sync::OnceLock::new(),
     };
     let result = s.drive(&context, cancel);
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;

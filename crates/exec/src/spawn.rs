@@ -329,12 +329,7 @@ unsafe fn loopback_up() {
 
 /// Starts the process. Must be called on a thread that lives as long as the process should: the
 /// kernel kills the supervisor when this thread ends.
-pub(crate) fn spawn(spec: &Spec) -> io::Result<Child> {
-    spawn_owned(spec, None)
-}
-
-/// As [`spawn`], taking the rules out of the confinement.
-pub(crate) fn spawn_once(mut spec: Spec) -> io::Result<Child> {
+pub(crate) fn spawn(mut spec: Spec) -> io::Result<Child> {
     let rules = match &mut spec.confinement {
         Confinement::None => None,
         Confinement::Landlock(_) => {
