@@ -123,8 +123,12 @@ impl Sampler {
             error: Some("the sampling thread failed".into()),
             ..Samples::default()
         });
-        let unavailable = self.error.or(samples.error);
+        // The thread read on after the last snapshot: the kernel's peak is that of now, or the
+        // largest sample could lie above it.
+        let last = read();
+        let unavailable = self.error.or(samples.error).or(last.as_ref().err().cloned());
         let known = unavailable.is_none();
+        let peak = self.peak.max(last.ok().map(|r| r.peak));
         let ram = MemoryMetric {
             name: "ram".into(),
             current_counter: "VmRSS".into(),
@@ -134,7 +138,7 @@ impl Sampler {
                     processes not"
                 .into(),
             unit: "bytes".into(),
-            peak_bytes: self.peak.filter(|_| known),
+            peak_bytes: peak.filter(|_| known),
             sampled_peak_bytes: samples.largest.filter(|_| known),
             samples: samples.readings,
             unavailable,
