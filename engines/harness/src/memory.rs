@@ -53,6 +53,9 @@ struct Samples {
     taken: u64,
     readings: u64,
     largest: Option<u64>,
+    /// The largest peak read. The kernel keeps its peak from counters that it adds up only
+    /// roughly, so a later reading can be lower than an earlier one.
+    peak: Option<u64>,
     error: Option<String>,
 }
 
@@ -80,6 +83,7 @@ impl Sampler {
                     Ok(r) => {
                         samples.readings += 1;
                         samples.largest = samples.largest.max(Some(r.current));
+                        samples.peak = samples.peak.max(Some(r.peak));
                     }
                     Err(e) => samples.error = Some(e),
                 }
@@ -123,12 +127,9 @@ impl Sampler {
             error: Some("the sampling thread failed".into()),
             ..Samples::default()
         });
-        // The thread read on after the last snapshot: the kernel's peak is that of now, or the
-        // largest sample could lie above it.
-        let last = read();
-        let unavailable = self.error.or(samples.error).or(last.as_ref().err().cloned());
+        let unavailable = self.error.or(samples.error);
         let known = unavailable.is_none();
-        let peak = self.peak.max(last.ok().map(|r| r.peak));
+        let peak = self.peak.max(samples.peak);
         let ram = MemoryMetric {
             name: "ram".into(),
             current_counter: "VmRSS".into(),
