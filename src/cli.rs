@@ -56,6 +56,9 @@ pub(crate) enum Command {
     /// Run a stage kind in the working folder (used by sim-pipe itself)
     #[command(hide = true)]
     Stage(commands::stage::StageArgs),
+    /// Start processes as told on standard input (used by sim-pipe itself)
+    #[command(hide = true)]
+    Starter,
 }
 
 /// Parses, runs, and turns the outcome into an exit code.
@@ -97,6 +100,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Completions(args) => commands::help::completions(args),
         Command::Man(args) => commands::help::man(args),
         Command::Stage(args) => commands::stage::run(args),
+        Command::Starter => commands::stage::starter(),
     }
 }
 

@@ -161,6 +161,7 @@ impl Observer for Progress {
                     bar.set_length(*actions);
                 }
             }
+            Event::SandboxStarted { .. } => {}
             Event::StoreChecked { trees, set_aside } => {
                 let found = match set_aside {
                     0 => "all of it holds".to_owned(),

@@ -23,8 +23,9 @@ pub(crate) fn run(global: &Global) -> CliResult {
         rows.push((name, value, true));
     }
     rows.push(("memory", text::bytes(machine.ram_bytes), true));
-    for level in [Level::Bubblewrap, Level::Namespaces, Level::Landlock] {
-        let (value, fine) = match probe_sandbox(SandboxPolicy::Exactly(level)) {
+    let exe = env::own_exe()?;
+    for level in [Level::Namespaces, Level::Bubblewrap, Level::Landlock] {
+        let (value, fine) = match probe_sandbox(SandboxPolicy::Exactly(level), &exe) {
             Ok(_) => ("works".to_owned(), true),
             Err(e) => (format!("not here: {e}"), true),
         };
@@ -38,7 +39,7 @@ pub(crate) fn run(global: &Global) -> CliResult {
             fine,
         ));
     }
-    let in_force = probe_sandbox(SandboxPolicy::Auto).map_or("none", Level::name);
+    let in_force = probe_sandbox(SandboxPolicy::Auto, &exe).map_or("none", Level::name);
     rows.push(("sandbox in force", in_force.to_owned(), in_force != "none"));
     let tools = Tools::new(env::path_var(), std::env::temp_dir().join("sim-pipe-doctor-tools"));
     for tool in ["cargo", "rustc", "cc", "python3", "npm"] {

@@ -158,7 +158,7 @@ fn say_summary(project: &Project, summary: &Summary, failures: &[(String, String
     if summary.skipped > 0 {
         parts.push(format!("{} skipped", summary.skipped));
     }
-    if summary.sandbox == "none" && summary.ran > 0 {
+    if summary.sandbox == Some("none") {
         text::say("  warning  no sandbox on this system; the records say so (`sim-pipe doctor`)");
     }
     if failures.len() > 1 {

@@ -23,3 +23,9 @@ pub(crate) fn run(args: &StageArgs) -> CliResult {
     }
     Ok(exit::OK)
 }
+
+/// `sim-pipe starter`: see [`sim_exec::serve_starter`].
+pub(crate) fn starter() -> CliResult {
+    sim_exec::serve_starter()?;
+    Ok(exit::OK)
+}

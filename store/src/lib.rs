@@ -80,6 +80,9 @@ impl Store {
             for dir in Self::FOLDERS {
                 fs::create_dir_all(root.join(dir))?;
             }
+            // As any user of the store: or another process that has just opened it would sweep away
+            // what is being written here.
+            let _lease = locks::first_lease(&root)?;
             write_atomic(&root, &format, format!("sim-pipe store {FORMAT}\n").as_bytes(), true)?;
         }
         let store = Self::open_existing(&root)?;
@@ -144,6 +147,11 @@ impl Store {
         self.root.join("trees")
     }
 
+    /// The folder in which [`Store::scratch`] makes folders.
+    pub fn scratch_folder(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
     /// A file of the disposable cache.
     pub fn cache_file(&self, name: &str) -> PathBuf {
         self.root.join("cache").join(name)
@@ -151,7 +159,7 @@ impl Store {
 
     /// A new empty folder below `tmp/`, removed with all it holds when the guard is dropped.
     pub fn scratch(&self, prefix: &str) -> Result<Scratch> {
-        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(self.root.join("tmp"))?;
+        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(self.scratch_folder())?;
         Ok(Scratch { path: dir.keep() })
     }
 }

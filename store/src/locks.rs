@@ -3,6 +3,7 @@
 use crate::{Result, Store, StoreError};
 use sim_model::Digest;
 use std::fs::{File, TryLockError};
+use std::path::Path;
 
 /// Held while this process uses the store; `gc` waits for all of them.
 #[derive(Debug)]
@@ -16,6 +17,23 @@ pub struct KeyLock {
     _file: File,
 }
 
+fn writable(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).read(true).write(true);
+    options.open(path).map_err(|e| StoreError::at(path, e))
+}
+
+fn share(file: File, path: &Path) -> Result<StoreLease> {
+    file.lock_shared().map_err(|e| StoreError::at(path, e))?;
+    Ok(StoreLease { _file: file })
+}
+
+/// A lease of a store that is only being made.
+pub(crate) fn first_lease(root: &Path) -> Result<StoreLease> {
+    let path = root.join("lock");
+    share(writable(&path)?, &path)
+}
+
 impl Store {
     fn lock_file(&self, name: &str) -> Result<File> {
         let path = self.root().join(name);
@@ -23,21 +41,13 @@ impl Store {
         if self.read_only() {
             return File::open(&path).map_err(|e| StoreError::at(&path, e));
         }
-        File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|e| StoreError::at(&path, e))
+        writable(&path)
     }
 
     /// Takes part in the store: nothing is collected until the lease is dropped. Waits for a running
     /// `gc` to end.
     pub fn lease(&self) -> Result<StoreLease> {
-        let file = self.lock_file("lock")?;
-        file.lock_shared().map_err(|e| StoreError::at(&self.root().join("lock"), e))?;
-        Ok(StoreLease { _file: file })
+        share(self.lock_file("lock")?, &self.root().join("lock"))
     }
 
     /// The whole store for this process alone, or [`StoreError::InUse`] at once.

@@ -181,7 +181,7 @@ fn the_action_alone_is_killed() {
     let record = env.record("a");
     assert_eq!(
         (record.status, record.reason.as_str()),
-        (Status::Failed, "it was ended by signal 9 (SIGKILL)"),
+        (Status::Failed, "exit code 137"),
         "{out}"
     );
     assert_gone(&mark);

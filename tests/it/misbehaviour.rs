@@ -303,6 +303,7 @@ unsupported: unsupported · told to say so
 out_of_memory: failed · out of memory: told to say so
 panic: failed · panic in the adapter: told to panic
 leave_child: ok · 
+  warning: it left a process behind, which was killed
 flood: ok · 
 nan: failed · the adapter's result is not valid: expected value at line 34 column 18
 truncated: failed · the adapter's result is not valid: 

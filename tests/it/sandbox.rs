@@ -7,7 +7,8 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-const LEVELS: [&str; 4] = ["none", "landlock", "namespaces", "bubblewrap"];
+/// From the weakest to the strongest.
+const LEVELS: [&str; 4] = ["none", "landlock", "bubblewrap", "namespaces"];
 
 /// Whether this machine has a level, by the program's own word.
 fn have(level: &str) -> bool {
@@ -263,7 +264,7 @@ umask 22
 cwd [CWD]
 fds [0, 1, 2, 3]
 stdin ''
-['home', 'in', 'out', 'private-tmp', 'request.json', 'text.txt', 'tmp', 'try.py']
+['home', 'in', 'out', 'private-shm', 'private-tmp', 'request.json', 'text.txt', 'tmp', 'try.py']
 ",
             );
         },
@@ -319,7 +320,7 @@ stdin ''
 #[test]
 fn the_strongest_level_is_taken_and_a_missing_one_is_an_error() {
     let env = TestEnv::with_pipeline(
-        "[pipeline]\nname = \"l\"\n[[stage]]\nname = \"a\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"echo > {out}/x\"]\n",
+        "[pipeline]\nname = \"l\"\n[[stage]]\nname = \"a\"\nkind = \"command\"\nrun = [\"/bin/sh\", \"-c\", \"echo > {out}/x\"]\n",
     );
     env.run_ok(&[]);
     let strongest = LEVELS.iter().rev().find(|l| have(l)).expect("none at least");

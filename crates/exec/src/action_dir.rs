@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::host_paths;
 use crate::provenance;
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver, below};
-use crate::sandbox::{Level, View};
-use crate::spawn::PRIVATE_TMP;
+use crate::sandbox::Level;
+use crate::sandbox::PRIVATE_FOLDERS;
 use fs_err as fs;
 use sim_model::action::InputDigest;
 use sim_model::plan::PlannedInput;
@@ -42,7 +42,7 @@ pub(crate) fn prepare(
     verify: bool,
     path: &Path,
 ) -> Result<std::result::Result<ActionDir, SourceChanged>> {
-    for dir in ["in", "out", "home", "tmp", PRIVATE_TMP] {
+    for dir in ["in", "out", "home", "tmp"].iter().chain(&PRIVATE_FOLDERS) {
         fs::create_dir(path.join(dir))?;
     }
     let mut dir = ActionDir { path: path.to_path_buf(), stores: Vec::new() };
@@ -187,7 +187,7 @@ impl ActionDir {
     }
 
     fn link(&mut self, place: &str, tree: &Path, sub: Option<&str>, level: Level) -> Result<()> {
-        let mut target = View::inner_tree(level, tree);
+        let mut target = level.inner_tree(tree);
         if let Some(sub) = sub {
             target = target.join(sub);
         }
@@ -204,10 +204,9 @@ impl ActionDir {
     /// `run = ["python3", "analyse.py"]` works as it does in the project's root.
     fn source_link(&self, action: &PlannedAction, name: &str, source: &str) -> Result<()> {
         let source = source.trim_matches('/');
-        let reserved =
-            ["in", "out", "home", "tmp", PRIVATE_TMP, "request.json", "status.json", "", "."];
+        let reserved = ["in", "out", "home", "tmp", "request.json", "status.json", "", "."];
         let first = source.split('/').next().unwrap_or_default();
-        if action.argv.is_empty() || reserved.contains(&first) || source.contains("..") {
+        if action.argv.is_empty() || reserved.contains(&first) || PRIVATE_FOLDERS.contains(&first) || source.contains("..") {
             return Ok(());
         }
         let link = self.path.join(source);

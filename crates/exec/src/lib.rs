@@ -10,6 +10,7 @@ mod cancel;
 mod conditions;
 mod error;
 mod host_paths;
+mod landlock_rules;
 mod machine;
 mod outputs;
 mod preview;
@@ -20,6 +21,8 @@ mod run;
 mod sandbox;
 mod schedule;
 mod spawn;
+mod starter;
+mod supervise;
 mod tools;
 mod usage;
 
@@ -30,6 +33,7 @@ pub use preview::{Preview, State, preview};
 pub use resolve::{Outcome, Outcomes, Resolved, Resolver};
 pub use run::{Observer, Options, Summary, run};
 pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
+pub use starter::serve as serve_starter;
 pub use tools::Tools;
 
 /// Milliseconds since 1970 UTC.

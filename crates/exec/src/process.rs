@@ -1,7 +1,7 @@
 //! Watches one process tree: log, timeout, memory cap, cancellation.
 
 use crate::cancel::Cancel;
-use crate::spawn::{Ended, Spec, spawn};
+use crate::spawn::{Child, Ended};
 use crate::usage;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
@@ -69,15 +69,14 @@ impl Log {
     }
 }
 
-/// Runs to the end, whatever the end is.
+/// Watches to the end, whatever the end is. The process was asked for at `start`.
 pub(crate) fn run(
-    spec: Spec,
+    mut child: Child,
+    start: Instant,
     timeout: Duration,
     memory_cap: u64,
     cancel: &Cancel,
 ) -> io::Result<Finished> {
-    let start = Instant::now();
-    let mut child = spawn(spec)?;
     nonblocking(child.output.as_raw_fd())?;
     let mut log = Log::default();
     let mut reader = std::fs::File::from(child.output.try_clone()?);

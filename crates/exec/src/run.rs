@@ -8,7 +8,7 @@ use crate::host_paths;
 use crate::outputs;
 use crate::process::{self, Finished, Stop};
 use crate::resolve::{Outcomes, Resolved, Resolver};
-use crate::sandbox::{Level, Policy, View};
+use crate::sandbox::{self, Host, Level, Policy, Sandbox, View};
 use crate::spawn::Ended;
 use fs_err as fs;
 use sim_model::event::Event;
@@ -65,28 +65,10 @@ pub trait Observer {
 pub(crate) struct Context<'a> {
     pub(crate) resolver: &'a Resolver<'a>,
     pub(crate) options: &'a Options,
-    pub(crate) level: Level,
+    /// Prepared with the first action that runs.
+    pub(crate) sandbox: OnceLock<Sandbox>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) machine: MachineUse,
-    /// Found with the first action that runs; the same for all.
-    pub(crate) host: OnceLock<Host>,
-}
-
-/// What every action of a run may use of the host.
-#[derive(Debug)]
-pub(crate) struct Host {
-    read: Vec<PathBuf>,
-    devices: Vec<PathBuf>,
-}
-
-impl Host {
-    fn find(options: &Options) -> Self {
-        let devices = host_paths::DEVICES.iter().chain(&host_paths::GPU_DEVICES);
-        Self {
-            read: host_paths::readable(&options.path_var, &options.exe),
-            devices: devices.map(PathBuf::from).filter(|p| p.exists()).collect(),
-        }
-    }
 }
 
 /// This process's use of the machine, as other sim-pipe processes see it.
@@ -163,6 +145,28 @@ pub(crate) fn usable(store: &Store, options: &Options, stored: &Stored) -> Resul
 }
 
 impl Context<'_> {
+    /// Prepares the sandbox and gives its level.
+    pub(crate) fn start_sandbox(&self) -> Result<&'static str> {
+        let no = |problem| ExecError::NoSandbox { problem };
+        let options = self.options;
+        let level = sandbox::probe(options.sandbox, &options.exe).map_err(no)?;
+        let devices = host_paths::DEVICES.iter().chain(&host_paths::GPU_DEVICES);
+        let host = Host {
+            read: host_paths::readable(&options.path_var, &options.exe),
+            devices: devices.map(PathBuf::from).filter(|p| p.exists()).collect(),
+            scratch: self.resolver.store.scratch_folder(),
+            trees: Some(self.resolver.store.trees()),
+            exe: options.exe.clone(),
+        };
+        let started = Sandbox::start(level, host).map_err(no)?;
+        Ok(self.sandbox.get_or_init(|| started).level.name())
+    }
+
+    fn sandbox(&self) -> Result<&Sandbox> {
+        let no = || ExecError::NoSandbox { problem: "it was not started".to_owned() };
+        self.sandbox.get().ok_or_else(no)
+    }
+
     /// Runs the action, unless another process does so first. `forced`: run even where a record is.
     pub(crate) fn execute(
         &self,
@@ -201,7 +205,7 @@ impl Context<'_> {
                 action,
                 &resolved,
                 outcomes,
-                self.level,
+                self.sandbox()?.level,
                 self.options.verify,
                 scratch.path(),
             )?;
@@ -302,27 +306,25 @@ impl Context<'_> {
     ) -> Result<Done> {
         let store = self.resolver.store;
         let measured = action.class == Class::Measured;
-        let host = self.host.get_or_init(|| Host::find(self.options));
-        let view = View {
-            level: self.level,
-            network: action.network,
-            action_dir: &dir.path,
-            read: &host.read,
-            devices: &host.devices,
-            stores: &dir.stores,
-        };
+        let view = View { network: action.network, action_dir: &dir.path, stores: &dir.stores };
         if action.network {
             action_dir::copy_host_settings(&dir.path.join("home"))?;
         }
         let (program, argv) = self.command_line(action)?;
-        let env = action_dir::environment(action, &self.options.path_var, &view.inner_dir());
+        let sandbox = self.sandbox()?;
+        let inner = sandbox.level.inner_dir(&dir.path);
+        let env = action_dir::environment(action, &self.options.path_var, &inner);
         let args: Vec<_> = argv[1..].iter().map(Into::into).collect();
-        let spec = view.spec(&program, &args, &env)?;
         let memory_cap = action.limits.memory.resolve(self.resolver.machine.ram_bytes);
 
         let before = measured.then(Before::read);
         let started_unix_ms = crate::unix_ms();
-        let finished = process::run(spec, action.limits.timeout, memory_cap, self.cancel)
+        let start = Instant::now();
+        let finished = sandbox
+            .spawn(&view, &program, args, env)
+            .and_then(|child| {
+                process::run(child, start, action.limits.timeout, memory_cap, self.cancel)
+            })
             .map_err(|source| ExecError::Spawn { program, source })?;
         if finished.stopped == Some(Stop::Cancelled) {
             return Ok(Done::Interrupted);
@@ -331,7 +333,7 @@ impl Context<'_> {
 
         let mut warnings = Vec::new();
         let (mut status, mut reason) =
-            judge(action, dir, &finished, memory_cap, &mut warnings, self.level);
+            judge(action, dir, &finished, memory_cap, &mut warnings, sandbox.level);
         let out = dir.path.join("out");
         let keeps = matches!(status, Status::Ok | Status::GateFailed);
         // An action may do anything to its own folder, so to this one too.
@@ -386,7 +388,7 @@ impl Context<'_> {
             argv,
             log: if log.is_empty() { None } else { Some(store.put_blob(&log)?) },
             log_dropped,
-            sandbox: self.level.name().to_owned(),
+            sandbox: sandbox.level.name().to_owned(),
             started_unix_ms,
             usage: Usage {
                 wall_ms: finished.wall.as_secs_f64() * 1e3,
@@ -442,8 +444,9 @@ fn judge(
     level: Level,
 ) -> (Status, String) {
     let Ended { status, left_behind, .. } = finished.ended;
-    // What outlives `bwrap` is a process of its own, on its way out.
-    if left_behind > 0 && level != Level::Bubblewrap {
+    // What outlives `bwrap` is a process of its own, on its way out; and who is stopped has no chance
+    // to wait for its children.
+    if left_behind > 0 && finished.stopped.is_none() && level != Level::Bubblewrap {
         warnings.push(match left_behind {
             1 => "it left a process behind, which was killed".to_owned(),
             n => format!("it left {n} processes behind, which were killed"),

@@ -2,16 +2,32 @@
 //!
 //! | level | files | network | processes |
 //! | --- | --- | --- | --- |
-//! | bubblewrap | only the allowed paths exist | none | own pid namespace |
-//! | namespaces | reads and writes outside the allowed paths are refused (landlock); private /tmp | none | own pid namespace |
-//! | landlock | as above, without a private /tmp | TCP refused (where the kernel can) | swept by a supervisor |
+//! | namespaces | only the allowed paths exist | none | own pid namespace |
+//! | bubblewrap | the same, by the `bwrap` program, for systems that let only it make namespaces | none | own pid namespace |
+//! | landlock | reads and writes outside the allowed paths are refused | TCP refused (where the kernel can) | swept by a supervisor |
 //! | none | whatever the user may do | open | swept by a supervisor |
 
-use crate::spawn::{self, Confinement, INNER_DIR, INNER_TREES, Spec};
-use std::ffi::OsString;
-use std::os::fd::AsRawFd;
+use crate::landlock_rules;
+use crate::spawn::{self, Child, Spec};
+use crate::starter::{KEPT, Mount, Place, RootView, Starter};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+/// The action's folder as it sees it where the level can move it: constant, so that a program that
+/// writes down its working folder gives the same bytes every time.
+const INNER_DIR: &str = "/tmp/sim-pipe";
+/// The store's trees as it sees them.
+const INNER_TREES: &str = "/tmp/sim-pipe-trees";
+
+/// The folder that is the action's own /tmp. Not its TMPDIR: mount points lie in it.
+pub(crate) const PRIVATE_TMP: &str = "private-tmp";
+/// The folder that is the action's own /dev/shm.
+pub(crate) const PRIVATE_SHM: &str = "private-shm";
+/// Folders that a level may need in an action's folder, made with it.
+pub(crate) const PRIVATE_FOLDERS: [&str; 2] = [PRIVATE_TMP, PRIVATE_SHM];
 
 /// One rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,10 +36,10 @@ pub enum Level {
     None,
     /// File system rules only.
     Landlock,
-    /// User, mount, pid, network, IPC and host name namespaces, with landlock where there is one.
-    Namespaces,
     /// The `bwrap` program.
     Bubblewrap,
+    /// User, mount, pid, network, IPC and host name namespaces, made by sim-pipe itself.
+    Namespaces,
 }
 
 impl Level {
@@ -49,10 +65,42 @@ pub enum Policy {
     Exactly(Level),
 }
 
+/// What every action of a run may use of the host, and where its folders lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    /// Paths it may read and execute.
+    pub(crate) read: Vec<PathBuf>,
+    /// Devices it may read and write.
+    pub(crate) devices: Vec<PathBuf>,
+    /// The folder in which action folders are made.
+    pub(crate) scratch: PathBuf,
+    /// The folder with stored trees, where there is one.
+    pub(crate) trees: Option<PathBuf>,
+    /// This program.
+    pub(crate) exe: PathBuf,
+}
+
+/// A level in force, ready to start processes.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    pub(crate) level: Level,
+    host: Host,
+    starter: Starter,
+}
+
+/// What one action may see beyond what all may.
+pub(crate) struct View<'a> {
+    pub(crate) network: bool,
+    /// The action's own folder, writable.
+    pub(crate) action_dir: &'a Path,
+    /// Stored trees it may read, with the names under which its `in/` links to them.
+    pub(crate) stores: &'a [PathBuf],
+}
+
 /// The level for a policy, or what was tried.
-pub fn probe(policy: Policy) -> Result<Level, String> {
+pub fn probe(policy: Policy, exe: &Path) -> Result<Level, String> {
     let wanted: &[Level] = match policy {
-        Policy::Auto | Policy::Require => &[Level::Bubblewrap, Level::Namespaces, Level::Landlock],
+        Policy::Auto | Policy::Require => &[Level::Namespaces, Level::Bubblewrap, Level::Landlock],
         Policy::Exactly(Level::None) => return Ok(Level::None),
         Policy::Exactly(Level::Landlock) => &[Level::Landlock],
         Policy::Exactly(Level::Namespaces) => &[Level::Namespaces],
@@ -60,7 +108,7 @@ pub fn probe(policy: Policy) -> Result<Level, String> {
     };
     let mut tried = Vec::new();
     for level in wanted {
-        match works(*level) {
+        match works(*level, exe) {
             Ok(()) => return Ok(*level),
             Err(e) => tried.push(format!("{}: {e}", level.name())),
         }
@@ -69,34 +117,40 @@ pub fn probe(policy: Policy) -> Result<Level, String> {
 }
 
 /// Whether a level works here, found by running `true` in it.
-fn works(level: Level) -> Result<(), String> {
+fn works(level: Level, exe: &Path) -> Result<(), String> {
     if level == Level::Bubblewrap && bubblewrap().is_none() {
         return Err("`bwrap` is not on PATH".to_owned());
     }
     if level == Level::Landlock {
-        spawn::landlock_supported()?;
+        landlock_rules::supported()?;
     }
-    let dir = std::env::temp_dir().join(format!("sim-pipe-probe-{}", std::process::id()));
-    let tmp = dir.join(spawn::PRIVATE_TMP);
-    std::fs::create_dir_all(&tmp).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let view = View {
-        level,
-        network: false,
-        action_dir: &dir,
-        read: &["/usr", "/bin", "/lib", "/lib64", "/etc", "/nix"].map(PathBuf::from),
-        devices: &[],
-        stores: &[],
+    let scratch = std::env::temp_dir().join(format!("sim-pipe-probe-{}", std::process::id()));
+    let dir = scratch.join("action");
+    for folder in PRIVATE_FOLDERS {
+        let folder = dir.join(folder);
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    let result = run_true(level, exe, &scratch, &dir);
+    let _ = std::fs::remove_dir_all(&scratch);
+    match result? {
+        0 => Ok(()),
+        status => Err(format!("a probe ended with wait status {status}")),
+    }
+}
+
+fn run_true(level: Level, exe: &Path, scratch: &Path, dir: &Path) -> Result<i32, String> {
+    let system = ["/usr", "/bin", "/lib", "/lib64", "/etc", "/nix"].map(PathBuf::from);
+    let host = Host {
+        read: system.into_iter().filter(|p| p.exists()).collect(),
+        devices: Vec::new(),
+        scratch: scratch.to_path_buf(),
+        trees: None,
+        exe: exe.to_path_buf(),
     };
-    let result = view
-        .spec(Path::new("/bin/true"), &[], &[])
-        .and_then(spawn::spawn)
-        .and_then(|mut child| child.wait_blocking());
-    let _ = std::fs::remove_dir_all(&dir);
-    match result {
-        Ok(0) => Ok(()),
-        Ok(status) => Err(format!("a probe ended with wait status {status}")),
-        Err(e) => Err(e.to_string()),
-    }
+    let sandbox = Sandbox::start(level, host)?;
+    let view = View { network: false, action_dir: dir, stores: &[] };
+    let child = sandbox.spawn(&view, Path::new("/bin/true"), Vec::new(), Vec::new());
+    child.and_then(|mut c| c.wait_blocking()).map_err(|e| e.to_string())
 }
 
 fn bubblewrap() -> Option<&'static Path> {
@@ -106,32 +160,30 @@ fn bubblewrap() -> Option<&'static Path> {
         .as_deref()
 }
 
-/// What an action may see.
-pub(crate) struct View<'a> {
-    pub(crate) level: Level,
-    pub(crate) network: bool,
-    /// The action's own folder, writable.
-    pub(crate) action_dir: &'a Path,
-    /// Host paths it may read and execute.
-    pub(crate) read: &'a [PathBuf],
-    /// Devices it may read and write.
-    pub(crate) devices: &'a [PathBuf],
-    /// Stored trees it may read, with the names under which its `in/` links to them.
-    pub(crate) stores: &'a [PathBuf],
-}
+/// Indices in [`Host::sources`].
+const SCRATCH: usize = 0;
+const TREES: usize = 1;
 
-impl View<'_> {
-    /// The action's folder as its process will see it.
-    pub(crate) fn inner_dir(&self) -> PathBuf {
-        match self.level {
-            Level::Bubblewrap | Level::Namespaces => PathBuf::from(INNER_DIR),
-            Level::Landlock | Level::None => self.action_dir.to_path_buf(),
-        }
+impl Host {
+    /// Paths below /tmp, which a private /tmp would hide.
+    fn below_tmp(&self) -> impl Iterator<Item = &PathBuf> {
+        self.read.iter().filter(|p| p.starts_with("/tmp"))
     }
 
-    /// Where a stored tree will be for the action.
-    pub(crate) fn inner_tree(level: Level, path: &Path) -> PathBuf {
-        match (level, path.file_name()) {
+    /// What processes are given parts of, in the order of [`SCRATCH`], [`TREES`] and then the paths
+    /// below /tmp.
+    fn sources(&self) -> Vec<(PathBuf, bool)> {
+        let trees = self.trees.clone().unwrap_or_else(|| self.scratch.clone());
+        let mut all = vec![(self.scratch.clone(), false), (trees, true)];
+        all.extend(self.below_tmp().map(|p| (p.clone(), true)));
+        all
+    }
+}
+
+impl Level {
+    /// Where a stored tree will be for an action.
+    pub(crate) fn inner_tree(self, path: &Path) -> PathBuf {
+        match (self, path.file_name()) {
             (Level::Bubblewrap | Level::Namespaces, Some(name)) => {
                 Path::new(INNER_TREES).join(name)
             }
@@ -139,85 +191,146 @@ impl View<'_> {
         }
     }
 
-    /// The process to start: `program` with `args` in this view, with exactly this environment.
-    pub(crate) fn spec(
+    /// An action's folder as its process will see it.
+    pub(crate) fn inner_dir(self, action_dir: &Path) -> PathBuf {
+        match self {
+            Level::Bubblewrap | Level::Namespaces => PathBuf::from(INNER_DIR),
+            Level::Landlock | Level::None => action_dir.to_path_buf(),
+        }
+    }
+}
+
+impl Sandbox {
+    /// Prepares a level. Must be called on a thread that outlives every process started here: the
+    /// kernel ends them with it.
+    pub(crate) fn start(level: Level, host: Host) -> Result<Self, String> {
+        let root = (level == Level::Namespaces).then(|| RootView {
+            read: host.read.iter().filter(|p| !hidden(p)).cloned().collect(),
+            devices: host.devices.clone(),
+            sources: host.sources(),
+        });
+        let starter = Starter::new(&host.exe, root)?;
+        Ok(Self { level, host, starter })
+    }
+
+    /// Starts `program` with `args` in this view, with exactly this environment.
+    pub(crate) fn spawn(
         &self,
+        view: &View<'_>,
         program: &Path,
-        args: &[OsString],
-        env: &[(OsString, OsString)],
-    ) -> std::io::Result<Spec> {
+        args: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+    ) -> io::Result<Child> {
         let mut spec = Spec {
             program: program.to_path_buf(),
-            args: args.to_vec(),
-            env: env.to_vec(),
-            cwd: self.inner_dir(),
-            confinement: Confinement::None,
-            keep: Vec::new(),
+            args,
+            env,
+            cwd: self.level.inner_dir(view.action_dir),
+            place: None,
+            rules: None,
+            keep: None,
         };
         match self.level {
             Level::None => {}
-            Level::Landlock => spec.confinement = Confinement::Landlock(self.rules()?),
-            Level::Namespaces => {
-                spec.confinement = Confinement::Namespaces(Box::new(spawn::Namespaces {
-                    network: self.network,
-                    action_dir: self.action_dir.to_path_buf(),
-                    trees: self.stores.first().and_then(|s| s.parent()).map(Path::to_path_buf),
-                    // Everything below /tmp would vanish under the private one.
-                    below_tmp: self
-                        .read
-                        .iter()
-                        .filter(|p| p.starts_with("/tmp"))
-                        .cloned()
-                        .collect(),
-                    rules: spawn::landlock_supported().is_ok().then(|| self.rules()).transpose()?,
-                }));
+            Level::Landlock => {
+                let rules = landlock_rules::rules(
+                    &self.host.read,
+                    view.stores,
+                    &self.host.devices,
+                    view.action_dir,
+                    view.network,
+                )?;
+                spec.rules = Some(rules);
             }
-            Level::Bubblewrap => self.bubblewrap(&mut spec)?,
+            Level::Namespaces => spec.place = Some(self.place(view)?),
+            Level::Bubblewrap => self.bubblewrap(view, &mut spec)?,
         }
-        Ok(spec)
+        spawn::spawn(&self.starter, spec)
     }
 
-    fn rules(&self) -> std::io::Result<spawn::Rules> {
-        spawn::rules(self.read, self.stores, self.devices, self.action_dir, self.network)
+    fn place(&self, view: &View<'_>) -> io::Result<Place> {
+        let outside = |path: &Path| {
+            io::Error::other(format!("{} lies outside of the store", path.display()))
+        };
+        let scratch = &self.host.scratch;
+        let dir = view.action_dir;
+        let dir = dir.strip_prefix(scratch).map_err(|_| outside(dir))?;
+        let tmp = view.action_dir.join(PRIVATE_TMP);
+        // Mount points lie in what will be /tmp.
+        let point = |to: &Path, is_dir: bool| -> io::Result<()> {
+            let at = tmp.join(to.strip_prefix("/tmp").unwrap_or(to));
+            if is_dir {
+                return std::fs::create_dir_all(at);
+            }
+            if let Some(parent) = at.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(at, "")
+        };
+        let mut mounts = Vec::new();
+        let mut put = |source: usize, part: &Path, to: &Path| {
+            mounts.push(Mount { source, part: part.to_path_buf(), to: to.to_path_buf() });
+        };
+        put(SCRATCH, &dir.join(PRIVATE_TMP), Path::new("/tmp"));
+        // Shared memory of its own: the host's is a channel between actions.
+        put(SCRATCH, &dir.join(PRIVATE_SHM), Path::new("/dev/shm"));
+        point(Path::new(INNER_DIR), true)?;
+        put(SCRATCH, dir, Path::new(INNER_DIR));
+        for tree in view.stores {
+            let trees = self.host.trees.as_deref().unwrap_or(scratch);
+            let part = tree.strip_prefix(trees).map_err(|_| outside(tree))?;
+            let to = Level::Namespaces.inner_tree(tree);
+            point(&to, tree.is_dir())?;
+            put(TREES, part, &to);
+        }
+        for (i, path) in self.host.below_tmp().enumerate() {
+            point(path, path.is_dir())?;
+            put(TREES + 1 + i, Path::new(""), path);
+        }
+        Ok(Place { network: view.network, mounts })
     }
 
-    fn bubblewrap(&self, spec: &mut Spec) -> std::io::Result<()> {
-        let bwrap = bubblewrap().ok_or_else(|| std::io::Error::other("`bwrap` is not on PATH"))?;
+    fn bubblewrap(&self, view: &View<'_>, spec: &mut Spec) -> io::Result<()> {
+        let bwrap = bubblewrap().ok_or_else(|| io::Error::other("`bwrap` is not on PATH"))?;
         let mut a: Vec<OsString> = Vec::new();
-        let mut add = |words: &[&std::ffi::OsStr]| a.extend(words.iter().map(|w| (*w).to_owned()));
-        macro_rules! words { ($($w:expr),* $(,)?) => { add(&[$(std::ffi::OsStr::new($w)),*]) } }
+        let mut add = |words: &[&OsStr]| a.extend(words.iter().map(|w| (*w).to_owned()));
+        macro_rules! words { ($($w:expr),* $(,)?) => { add(&[$(OsStr::new($w)),*]) } }
         words!("--unshare-all", "--die-with-parent", "--new-session", "--hostname", "sim-pipe");
-        if self.network {
+        if view.network {
             words!("--share-net");
         }
         words!("--dev", "/dev", "--proc", "/proc");
-        for device in self.devices.iter().filter(|d| d.exists()) {
+        for device in self.host.devices.iter().filter(|d| d.exists()) {
             words!("--dev-bind-try", device, device);
         }
-        words!("--bind", &self.action_dir.join(spawn::PRIVATE_TMP), "/tmp");
-        for path in self.read.iter().filter(|p| *p != Path::new("/proc")) {
+        words!("--bind", &view.action_dir.join(PRIVATE_TMP), "/tmp");
+        for path in self.host.read.iter().filter(|p| *p != Path::new("/proc")) {
             words!("--ro-bind-try", path, path);
         }
-        words!("--bind", self.action_dir, INNER_DIR);
-        for tree in self.stores {
-            words!("--ro-bind", tree, &Self::inner_tree(Level::Bubblewrap, tree));
+        words!("--bind", view.action_dir, INNER_DIR);
+        for tree in view.stores {
+            words!("--ro-bind", tree, &Level::Bubblewrap.inner_tree(tree));
         }
         words!("--chdir", INNER_DIR);
         // Through a descriptor: thousands of inputs do not fit on a command line.
         let mut text = Vec::new();
         for word in &a {
-            text.extend_from_slice(std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str()));
+            text.extend_from_slice(word.as_bytes());
             text.push(0);
         }
-        let file = spawn::memory_file(&text)?;
         let mut args: Vec<OsString> =
-            vec!["--args".into(), file.as_raw_fd().to_string().into(), "--".into()];
+            vec!["--args".into(), KEPT.to_string().into(), "--".into()];
         args.push(spec.program.clone().into());
         args.append(&mut spec.args);
-        spec.keep.push(file);
+        spec.keep = Some(spawn::memory_file(&text)?);
         spec.args = args;
         spec.program = bwrap.to_path_buf();
         spec.cwd = PathBuf::from("/");
         Ok(())
     }
+}
+
+/// What a root of its own replaces: /proc, and everything below /tmp, which is mounted for each action.
+fn hidden(path: &Path) -> bool {
+    path == Path::new("/proc") || path.starts_with("/tmp")
 }

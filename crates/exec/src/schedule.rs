@@ -13,7 +13,6 @@ use crate::cancel::Cancel;
 use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
 use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
-use crate::sandbox;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
 use sim_store::{JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
@@ -38,8 +37,8 @@ pub struct Summary {
     pub interrupted: bool,
     /// Outcomes by plan index; absent for what was not asked for or not reached.
     pub outcomes: Outcomes,
-    /// Sandbox level.
-    pub sandbox: &'static str,
+    /// Sandbox level; absent when nothing ran.
+    pub sandbox: Option<&'static str>,
     /// Wall milliseconds.
     pub wall_ms: f64,
 }
@@ -102,8 +101,6 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
     let start = Instant::now();
-    let level =
-        sandbox::probe(options.sandbox).map_err(|problem| ExecError::NoSandbox { problem })?;
     store.sweep()?;
     let _lease = store.lease()?;
     let identity = machine.identity();
@@ -125,11 +122,7 @@ pub fn run(
         measured: BTreeSet::new(),
         measured_resolved: std::collections::HashMap::new(),
         outcomes: Outcomes::with_capacity(n),
-        summary: Summary {
-            run: id.as_str().to_owned(),
-            sandbox: level.name(),
-            ..Summary::default()
-        },
+        summary: Summary { run: id.as_str().to_owned(), ..Summary::default() },
         session: None,
     };
     let actions = s.wanted.iter().filter(|w| **w).count() as u64;
@@ -140,7 +133,6 @@ pub fn run(
             file: options.pipeline_file.clone(),
             actions,
             machine: identity,
-            sandbox: level.name().to_owned(),
             tool_version: options.tool_version.clone(),
         },
     )?;
@@ -153,10 +145,9 @@ pub fn run(
     let context = Context {
         resolver: &resolver,
         options,
-        level,
+        sandbox: std::sync::OnceLock::new(),
         cancel,
         machine: MachineUse::new(options.lock_folder.join(format!("sim-pipe-{uid}.lock"))),
-        host: std::sync::OnceLock::new(),
     };
     let result = s.drive(&context, cancel);
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
@@ -253,14 +244,11 @@ impl Scheduler<'_, '_> {
                         scope.spawn(move || work(context, jobs, &done));
                     }
                     let (index, resolved) = next;
-                    if self.session.is_none() {
-                        match self.resolver.store.begin_writes() {
-                            Ok(session) => self.session = Some(session),
-                            Err(e) => {
-                                failure = Some(e.into());
-                                break;
-                            }
-                        }
+                    if self.session.is_none()
+                        && let Err(e) = self.prepare_to_run(context)
+                    {
+                        failure = Some(e);
+                        break;
                     }
                     let action = &self.plan.actions[index];
                     let started =
@@ -301,6 +289,16 @@ impl Scheduler<'_, '_> {
             drop(send_job);
             failure.map_or(Ok(()), Err)
         })
+    }
+
+    /// What only a run that executes something needs. Called on the thread that drives the run, with
+    /// which every process ends.
+    fn prepare_to_run(&mut self, context: &Context<'_>) -> Result<()> {
+        let level = context.start_sandbox()?;
+        self.summary.sandbox = Some(level);
+        self.emit(None, Event::SandboxStarted { level: level.to_owned() })?;
+        self.session = Some(self.resolver.store.begin_writes()?);
+        Ok(())
     }
 
     fn any_failed(&self) -> bool {

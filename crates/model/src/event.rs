@@ -35,10 +35,13 @@ pub enum Event {
         actions: u64,
         /// Identity of the machine.
         machine: Digest,
-        /// Sandbox level in force.
-        sandbox: String,
         /// sim-pipe's version.
         tool_version: String,
+    },
+    /// A sandbox was prepared, for the first action that runs.
+    SandboxStarted {
+        /// The level in force.
+        level: String,
     },
     /// The machine went down during an earlier run, so everything in the store was hashed again.
     StoreChecked {

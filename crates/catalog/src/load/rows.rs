@@ -253,6 +253,7 @@ pub(super) fn timestamp(unix_ms: u64) -> String {
 struct Run {
     start: Option<(u64, Event)>,
     end: Option<(u64, Event)>,
+    sandbox: Option<String>,
 }
 
 /// Rows of `runs` and `events`.
@@ -272,6 +273,7 @@ pub(super) fn runs(lines: &[Line]) -> BTreeMap<&'static str, Vec<Vec<Cell>>> {
         };
         match &line.event {
             e @ Event::RunStarted { .. } => run.start = Some((at, e.clone())),
+            Event::SandboxStarted { level } => run.sandbox = Some(level.clone()),
             e @ Event::RunFinished { .. } => run.end = Some((at, e.clone())),
             Event::StoreChecked { .. } => {}
             Event::ActionReused { label, key, status, .. } => {
@@ -302,12 +304,12 @@ fn run_row(id: &str, run: &Run) -> Vec<Cell> {
     let mut actions = Cell::Null;
     if let Some((
         _,
-        Event::RunStarted { pipeline, file, actions: n, machine, sandbox, tool_version },
+        Event::RunStarted { pipeline, file, actions: n, machine, tool_version },
     )) = &run.start
     {
         first = row![pipeline, file];
         actions = (*n).cell();
-        last = row![machine, sandbox, tool_version];
+        last = row![machine, run.sandbox.as_deref(), tool_version];
     }
     row.extend(first);
     row.extend(row![started, ended]);

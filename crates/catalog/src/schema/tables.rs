@@ -36,7 +36,7 @@ pub(super) const TABLES: &[Table] = tables! {
         wall_ms DOUBLE "Wall-clock time, ms."
         interrupted BOOLEAN "Whether a signal ended it."
         machine VARCHAR "Identity of the machine; see machines."
-        sandbox VARCHAR "Sandbox level in force."
+        sandbox VARCHAR "Sandbox level in force; null when nothing ran."
         tool_version VARCHAR "Version of sim-pipe."
     }
     events "What happened to each action in each run, from the journal." {

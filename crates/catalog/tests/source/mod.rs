@@ -158,7 +158,6 @@ impl Source for Fake {
             file: "pipelines/round.toml".into(),
             actions: 3,
             machine: machine().identity(),
-            sandbox: "namespaces".into(),
             tool_version: "0.1.0".into(),
         };
         Ok(vec![Line { v: EVENT_VERSION, at_unix_ms: 1_700_000_000_000, run: "r1".into(), event }])

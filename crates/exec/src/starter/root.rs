@@ -1,0 +1,243 @@
+//! The root that confined processes see: a small read-only file system in memory onto which the
+//! allowed parts of the host are mounted. The starter builds it once, in namespaces of its own; each
+//! process then gets a copy of the mounts, adds its folder and its inputs, and loses sight of the rest.
+
+use super::wire::{Mount, Place, RootView};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// Where the sources of mounts lie until a process has taken its own.
+const SOURCES: &str = "/.sim-pipe";
+
+type Step<T> = Result<T, String>;
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn step<T>(what: impl std::fmt::Display, result: io::Result<T>) -> Step<T> {
+    result.map_err(|e| format!("{what}: {e}"))
+}
+
+/// `mount(2)`; an empty `from` or `kind` is none.
+fn mount(from: &Path, to: &Path, kind: &str, flags: libc::c_ulong, data: &str) -> io::Result<()> {
+    let (from, to) = (c_path(from)?, c_path(to)?);
+    let (kind, data) = (CString::new(kind)?, CString::new(data)?);
+    let none = |c: &CString| if c.is_empty() { std::ptr::null() } else { c.as_ptr() };
+    // SAFETY: all pointers are C strings that live through the call, or null.
+    check(unsafe { libc::mount(none(&from), to.as_ptr(), none(&kind), flags, none(&data).cast()) })
+}
+
+/// Makes a mount read-only, with all below it where `whole`. Flags that the host set stay.
+fn read_only(path: &Path, whole: bool) -> io::Result<()> {
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    const READ_ONLY: u64 = 1;
+    const NO_SET_UID: u64 = 2;
+    const RECURSIVE: libc::c_uint = 0x8000;
+    let attributes =
+        Attributes { set: READ_ONLY | NO_SET_UID, clear: 0, propagation: 0, user_namespace: 0 };
+    let path = c_path(path)?;
+    // SAFETY: a C string and a struct of the size that is said.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            if whole { RECURSIVE } else { 0 },
+            &raw const attributes,
+            size_of::<Attributes>(),
+        )
+    };
+    check(result as libc::c_int)
+}
+
+fn pivot(new: &Path, old: &Path) -> io::Result<()> {
+    let (new, old) = (c_path(new)?, c_path(old)?);
+    // SAFETY: two C strings.
+    check(unsafe { libc::syscall(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()) } as libc::c_int)
+}
+
+fn detach(path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: a C string.
+    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })
+}
+
+/// Enters a user and a mount namespace; inside, this user keeps its number.
+fn new_user() -> Step<()> {
+    // SAFETY: these take no pointers.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: as above; the caller has one thread, which `unshare` demands.
+    let result = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
+    step("a user namespace", check(result))?;
+    step("setgroups", std::fs::write("/proc/self/setgroups", "deny"))?;
+    step("uid_map", std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")))?;
+    step("gid_map", std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")))
+}
+
+/// The place of a host path below another root.
+fn below(root: &str, path: &Path) -> PathBuf {
+    Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Mounts `from` at `to`, which is made for it.
+fn bind(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_dir() {
+        std::fs::create_dir_all(to)?;
+    } else {
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(to, "")?;
+    }
+    mount(from, to, "", libc::MS_BIND | libc::MS_REC, "")
+}
+
+/// Builds the root and goes there. The old one is gone afterwards.
+pub(crate) fn build(view: &RootView) -> Step<()> {
+    new_user()?;
+    let none = Path::new("");
+    let private = libc::MS_REC | libc::MS_PRIVATE;
+    step("private mounts", mount(none, Path::new("/"), "", private, ""))?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    let memory = Path::new("tmpfs");
+    step("a file system in memory", mount(memory, Path::new("/tmp"), "tmpfs", flags, "mode=0755"))?;
+    for dir in ["/tmp/new", "/tmp/old"] {
+        step(dir, std::fs::create_dir(dir))?;
+    }
+    step("pivot", pivot(Path::new("/tmp"), Path::new("/tmp/old")))?;
+    step("chdir", std::env::set_current_dir("/"))?;
+    // A root must be a mount of its own.
+    step("the new root", mount(Path::new("/new"), Path::new("/new"), "", libc::MS_BIND, ""))?;
+
+    for path in &view.read {
+        step(path.display(), show(view, path))?;
+    }
+    for dir in ["/new/proc", "/new/dev", "/new/dev/shm", "/new/tmp"] {
+        step(dir, std::fs::create_dir_all(dir))?;
+    }
+    for (name, to) in
+        [("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")]
+    {
+        step(name, symlink(format!("/proc/self/{to}"), Path::new("/new/dev").join(name)))?;
+    }
+    for device in view.devices.iter().filter(|d| below("/old", d).exists()) {
+        step(device.display(), bind(&below("/old", device), &below("/new", device)))?;
+    }
+    for (i, (source, fixed)) in view.sources.iter().enumerate() {
+        let to = below("/new", &source_place(i));
+        step(source.display(), bind(&below("/old", source), &to))?;
+        if *fixed {
+            step(source.display(), read_only(&to, true))?;
+        }
+    }
+    // A kernel lets a user mount /proc only where it sees one already.
+    let host_proc = below("/new", &Path::new(SOURCES).join("proc"));
+    step("/proc", bind(Path::new("/old/proc"), &host_proc))?;
+    step("chdir", std::env::set_current_dir("/new"))?;
+    step("pivot", pivot(Path::new("."), Path::new(".")))?;
+    step("the old root", detach(Path::new(".")))?;
+    step("chdir", std::env::set_current_dir("/"))?;
+    step("the root read-only", read_only(Path::new("/"), false))
+}
+
+/// Shows one host path in the new root, read-only.
+fn show(view: &RootView, path: &Path) -> io::Result<()> {
+    let (from, to) = (below("/old", path), below("/new", path));
+    // The old root is mounted elsewhere: only links with a relative target still lead anywhere.
+    if let Ok(target) = std::fs::read_link(&from) {
+        let parent = path.parent().unwrap_or(path);
+        let shown = view.read.iter().any(|p| p != path && parent.join(&target).starts_with(p));
+        if shown {
+            if let Some(parent) = to.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            return symlink(target, to);
+        }
+    }
+    bind(&from, &to)?;
+    read_only(&to, true)
+}
+
+fn source_place(index: usize) -> PathBuf {
+    Path::new(SOURCES).join(index.to_string())
+}
+
+/// In a copy of the starter's namespaces, as the first process of a pid namespace: puts everything in
+/// its place and lets go of the rest.
+pub(crate) fn enter(place: &Place) -> io::Result<()> {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Path::new("proc"), Path::new("/proc"), "proc", flags, "")?;
+    for Mount { source, part, to } in &place.mounts {
+        let mut from = source_place(*source);
+        // Joined to an empty path, a file would look like a folder.
+        if !part.as_os_str().is_empty() {
+            from.push(part);
+        }
+        mount(&from, to, "", libc::MS_BIND | libc::MS_REC, "")
+            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", to.display())))?;
+    }
+    let sources = std::fs::read_dir(SOURCES)?;
+    for source in sources.flatten() {
+        detach(&source.path())?;
+    }
+    // SAFETY: eight bytes of a constant.
+    unsafe { libc::sethostname(c"sim-pipe".as_ptr(), 8) };
+    if !place.network {
+        loopback_up();
+    }
+    Ok(())
+}
+
+/// Brings `lo` up; without it a program cannot even talk to itself. Failing is harmless.
+fn loopback_up() {
+    // SAFETY: `ifreq` is plain old data; the ioctl gets a pointer to it.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            return;
+        }
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        libc::ioctl(fd, libc::SIOCSIFFLAGS as _, &raw const request);
+        libc::close(fd);
+    }
+}
+
+/// Gives up every capability for good. A program without any can change no mount.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: libc::c_int,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
+    let header = Header { version: VERSION_3, pid: 0 };
+    let nothing = [0u32; 6];
+    // SAFETY: prctl with integers; capset gets two structs of the sizes that version 3 says.
+    unsafe {
+        let mut capability: libc::c_ulong = 0;
+        while libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) == 0 {
+            capability += 1;
+        }
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        check(
+            libc::syscall(libc::SYS_capset, &raw const header, nothing.as_ptr()) as libc::c_int
+        )
+    }
+}
