@@ -7,7 +7,7 @@
 //!   trees/HASH          a read-only folder or file, named by its content
 //!   blobs/AB/HASH       logs
 //!   records/AB/KEY      first record of a key; KEY.1, KEY.2 … later observations
-//!   locks/KEY           held by the process that runs this key
+//!   locks/keys          one byte a key, locked by the process that runs it
 //!   roots/NAME.json     what the last run of a pipeline (or a pin) reaches
 //!   journal/RUN.jsonl   what happened, one line an event
 //!   cache/              stat cache and tool identities; may be deleted at any time
@@ -166,6 +166,7 @@ impl Store {
 
 /// A folder below `tmp/`. Unlike a plain temporary folder it can hold read-only folders.
 #[derive(Debug)]
+#[must_use = "dropped, it is removed"]
 pub struct Scratch {
     path: PathBuf,
 }

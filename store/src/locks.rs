@@ -23,6 +23,30 @@ fn writable(path: &Path) -> Result<File> {
     options.open(path).map_err(|e| StoreError::at(path, e))
 }
 
+/// Locks one byte, which need not be there, for this opening of the file: the lock ends when it is
+/// closed, by whatever closes it.
+#[expect(unsafe_code, reason = "no library at hand has locks of open file descriptions")]
+fn try_lock_byte(file: &File, at: i64) -> std::io::Result<bool> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: `flock` is plain old data; the call gets a live descriptor and a pointer to it.
+    let result = unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = libc::F_WRLCK as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = at;
+        lock.l_len = 1;
+        libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock)
+    };
+    if result == 0 {
+        return Ok(true);
+    }
+    let e = std::io::Error::last_os_error();
+    match e.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
+        _ => Err(e),
+    }
+}
+
 fn share(file: File, path: &Path) -> Result<StoreLease> {
     file.lock_shared().map_err(|e| StoreError::at(path, e))?;
     Ok(StoreLease { _file: file })
@@ -35,7 +59,7 @@ pub(crate) fn first_lease(root: &Path) -> Result<StoreLease> {
 }
 
 impl Store {
-    fn lock_file(&self, name: &str) -> Result<File> {
+    fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
         let path = self.root().join(name);
         // Who may only read takes part by a lock that only reads.
         if self.read_only() {
@@ -62,16 +86,17 @@ impl Store {
         }
     }
 
-    /// The right to run `key`, or `None` when another process has it.
+    /// The right to run `key`, or `None` when another process has it. Two keys that begin with the
+    /// same 63 bits share a lock, which costs a wait and no more.
     pub fn try_lock_key(&self, key: &Digest) -> Result<Option<KeyLock>> {
-        let file = self.lock_file(&format!("locks/{key}"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(KeyLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(e)) => {
-                Err(StoreError::at(&self.root().join("locks").join(key.to_string()), e))
-            }
-        }
+        // One file for all keys: a file for each would have to be made and removed.
+        let name = Path::new("locks").join("keys");
+        let file = self.lock_file(&name)?;
+        let [a, b, c, d, e, f, g, h, ..] = *key.as_bytes();
+        let at = i64::from_be_bytes([a >> 1, b, c, d, e, f, g, h]).min(i64::MAX - 1);
+        Ok(try_lock_byte(&file, at)
+            .map_err(|e| StoreError::at(&self.root().join(name), e))?
+            .then_some(KeyLock { _file: file }))
     }
 
     /// Removes what dead processes left in `tmp/`, if no other process uses the store just now.
@@ -89,5 +114,24 @@ impl Store {
             crate::tree::remove_all(&path).map_err(|e| StoreError::at(&path, e))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_locked_once_and_others_are_free() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let store = Store::open(&dir.path().join("s")).expect("open");
+        let (a, b) = (Digest::of(b"a"), Digest::from_bytes([0xff; 32]));
+        let first = store.try_lock_key(&a).expect("lock").expect("free");
+        assert!(store.try_lock_key(&a).expect("lock").is_none());
+        let other = store.try_lock_key(&b).expect("lock").expect("free");
+        assert!(store.try_lock_key(&b).expect("lock").is_none());
+        drop(first);
+        assert!(store.try_lock_key(&a).expect("lock").is_some());
+        drop(other);
     }
 }

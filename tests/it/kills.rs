@@ -179,11 +179,7 @@ fn the_action_alone_is_killed() {
     let out = running.wait();
     out.expect(4);
     let record = env.record("a");
-    assert_eq!(
-        (record.status, record.reason.as_str()),
-        (Status::Failed, "exit code 137"),
-        "{out}"
-    );
+    assert_eq!((record.status, record.reason.as_str()), (Status::Failed, "exit code 137"), "{out}");
     assert_gone(&mark);
     env.assert_store_clean();
 }

@@ -327,7 +327,8 @@ fn the_strongest_level_is_taken_and_a_missing_one_is_an_error() {
     assert_eq!(env.record("a").sandbox, *strongest);
     // Without `bwrap` on the search path there is no such level, whatever the machine has.
     let empty = env.dir().join("home");
-    let ran = env.cmd(["run", "pipeline.toml", "--sandbox=bubblewrap"]).env("PATH", &empty).run();
+    let args = ["run", "pipeline.toml", "--sandbox=bubblewrap", "--store", "another"];
+    let ran = env.cmd(args).env("PATH", &empty).run();
     assert_text(
         &ran.expect(9).err(),
         "

@@ -9,7 +9,7 @@ use crate::host_paths;
 use crate::provenance;
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver, below};
 use crate::sandbox::Level;
-use crate::sandbox::PRIVATE_FOLDERS;
+use crate::workplace::{FOLDERS, REQUEST};
 use fs_err as fs;
 use sim_model::action::InputDigest;
 use sim_model::plan::PlannedInput;
@@ -42,9 +42,6 @@ pub(crate) fn prepare(
     verify: bool,
     path: &Path,
 ) -> Result<std::result::Result<ActionDir, SourceChanged>> {
-    for dir in ["in", "out", "home", "tmp"].iter().chain(&PRIVATE_FOLDERS) {
-        fs::create_dir(path.join(dir))?;
-    }
     let mut dir = ActionDir { path: path.to_path_buf(), stores: Vec::new() };
     let mut inputs = BTreeMap::new();
     let tells_more = action.inputs.values().any(|i| *i == PlannedInput::Provenance);
@@ -138,7 +135,7 @@ pub(crate) fn prepare(
     };
     let mut text = serde_json::to_vec_pretty(&request).map_err(std::io::Error::other)?;
     text.push(b'\n');
-    fs::write(dir.path.join("request.json"), text)?;
+    fs::write(dir.path.join(REQUEST), text)?;
     // Declared outputs may lie in folders: those are there when the action starts.
     for output in &action.outputs {
         if let Some(parent) = Path::new(output).parent() {
@@ -204,9 +201,13 @@ impl ActionDir {
     /// `run = ["python3", "analyse.py"]` works as it does in the project's root.
     fn source_link(&self, action: &PlannedAction, name: &str, source: &str) -> Result<()> {
         let source = source.trim_matches('/');
-        let reserved = ["in", "out", "home", "tmp", "request.json", "status.json", "", "."];
+        let reserved = [REQUEST, "status.json", "", "."];
         let first = source.split('/').next().unwrap_or_default();
-        if action.argv.is_empty() || reserved.contains(&first) || PRIVATE_FOLDERS.contains(&first) || source.contains("..") {
+        if action.argv.is_empty()
+            || reserved.contains(&first)
+            || FOLDERS.contains(&first)
+            || source.contains("..")
+        {
             return Ok(());
         }
         let link = self.path.join(source);

@@ -25,6 +25,7 @@ mod starter;
 mod supervise;
 mod tools;
 mod usage;
+mod workplace;
 
 pub use cancel::Cancel;
 pub use error::{ExecError, Result};

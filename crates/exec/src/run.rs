@@ -10,6 +10,7 @@ use crate::process::{self, Finished, Stop};
 use crate::resolve::{Outcomes, Resolved, Resolver};
 use crate::sandbox::{self, Host, Level, Policy, Sandbox, View};
 use crate::spawn::Ended;
+use crate::workplace::Workplace;
 use fs_err as fs;
 use sim_model::event::Event;
 use sim_model::record::{RECORD_VERSION, Usage};
@@ -168,12 +169,14 @@ impl Context<'_> {
     }
 
     /// Runs the action, unless another process does so first. `forced`: run even where a record is.
+    /// `place` is the worker's folder, if it has one from the action before.
     pub(crate) fn execute(
         &self,
         action: &PlannedAction,
         mut resolved: Resolved,
         outcomes: &Outcomes,
         forced: bool,
+        place: &mut Option<Workplace>,
         tell: &dyn Fn(&'static str),
     ) -> Result<Done> {
         let store = self.resolver.store;
@@ -199,7 +202,10 @@ impl Context<'_> {
             let Some(_in_use) = self.use_machine(action.class, tell)? else {
                 return Ok(Done::Interrupted);
             };
-            let scratch = store.scratch("action-")?;
+            let work = match place.take() {
+                Some(work) => work,
+                None => Workplace::new(store)?,
+            };
             let prepared = action_dir::prepare(
                 self.resolver,
                 action,
@@ -207,10 +213,14 @@ impl Context<'_> {
                 outcomes,
                 self.sandbox()?.level,
                 self.options.verify,
-                scratch.path(),
+                work.path(),
             )?;
             match prepared {
-                Ok(dir) => return self.run_in(action, &resolved, &dir),
+                Ok(dir) => {
+                    let done = self.run_in(action, &resolved, &dir)?;
+                    *place = work.again();
+                    return Ok(done);
+                }
                 Err(SourceChanged) => {
                     self.resolver.forget_sources();
                     resolved = self.resolver.resolve(action, outcomes)?;

@@ -26,8 +26,8 @@ const INNER_TREES: &str = "/tmp/sim-pipe-trees";
 pub(crate) const PRIVATE_TMP: &str = "private-tmp";
 /// The folder that is the action's own /dev/shm.
 pub(crate) const PRIVATE_SHM: &str = "private-shm";
-/// Folders that a level may need in an action's folder, made with it.
-pub(crate) const PRIVATE_FOLDERS: [&str; 2] = [PRIVATE_TMP, PRIVATE_SHM];
+/// Folders in [`PRIVATE_TMP`] that become [`INNER_DIR`] and [`INNER_TREES`].
+pub(crate) const POINTS: [&str; 2] = ["sim-pipe", "sim-pipe-trees"];
 
 /// One rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,8 +126,8 @@ fn works(level: Level, exe: &Path) -> Result<(), String> {
     }
     let scratch = std::env::temp_dir().join(format!("sim-pipe-probe-{}", std::process::id()));
     let dir = scratch.join("action");
-    for folder in PRIVATE_FOLDERS {
-        let folder = dir.join(folder);
+    let private = dir.join(PRIVATE_TMP);
+    for folder in POINTS.map(|p| private.join(p)).into_iter().chain([dir.join(PRIVATE_SHM)]) {
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     let result = run_true(level, exe, &scratch, &dir);
@@ -249,24 +249,11 @@ impl Sandbox {
     }
 
     fn place(&self, view: &View<'_>) -> io::Result<Place> {
-        let outside = |path: &Path| {
-            io::Error::other(format!("{} lies outside of the store", path.display()))
-        };
+        let outside =
+            |path: &Path| io::Error::other(format!("{} lies outside of the store", path.display()));
         let scratch = &self.host.scratch;
         let dir = view.action_dir;
         let dir = dir.strip_prefix(scratch).map_err(|_| outside(dir))?;
-        let tmp = view.action_dir.join(PRIVATE_TMP);
-        // Mount points lie in what will be /tmp.
-        let point = |to: &Path, is_dir: bool| -> io::Result<()> {
-            let at = tmp.join(to.strip_prefix("/tmp").unwrap_or(to));
-            if is_dir {
-                return std::fs::create_dir_all(at);
-            }
-            if let Some(parent) = at.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            std::fs::write(at, "")
-        };
         let mut mounts = Vec::new();
         let mut put = |source: usize, part: &Path, to: &Path| {
             mounts.push(Mount { source, part: part.to_path_buf(), to: to.to_path_buf() });
@@ -274,20 +261,17 @@ impl Sandbox {
         put(SCRATCH, &dir.join(PRIVATE_TMP), Path::new("/tmp"));
         // Shared memory of its own: the host's is a channel between actions.
         put(SCRATCH, &dir.join(PRIVATE_SHM), Path::new("/dev/shm"));
-        point(Path::new(INNER_DIR), true)?;
         put(SCRATCH, dir, Path::new(INNER_DIR));
         for tree in view.stores {
             let trees = self.host.trees.as_deref().unwrap_or(scratch);
             let part = tree.strip_prefix(trees).map_err(|_| outside(tree))?;
             let to = Level::Namespaces.inner_tree(tree);
-            point(&to, tree.is_dir())?;
             put(TREES, part, &to);
         }
         for (i, path) in self.host.below_tmp().enumerate() {
-            point(path, path.is_dir())?;
             put(TREES + 1 + i, Path::new(""), path);
         }
-        Ok(Place { network: view.network, mounts })
+        Ok(Place { network: view.network, points: PathBuf::from(INNER_TREES), mounts })
     }
 
     fn bubblewrap(&self, view: &View<'_>, spec: &mut Spec) -> io::Result<()> {
@@ -318,8 +302,7 @@ impl Sandbox {
             text.extend_from_slice(word.as_bytes());
             text.push(0);
         }
-        let mut args: Vec<OsString> =
-            vec!["--args".into(), KEPT.to_string().into(), "--".into()];
+        let mut args: Vec<OsString> = vec!["--args".into(), KEPT.to_string().into(), "--".into()];
         args.push(spec.program.clone().into());
         args.append(&mut spec.args);
         spec.keep = Some(spawn::memory_file(&text)?);

@@ -496,6 +496,7 @@ fn work(
     jobs: &Mutex<mpsc::Receiver<Job>>,
     done: &mpsc::Sender<(usize, Told)>,
 ) {
+    let mut place = None;
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
@@ -503,7 +504,8 @@ fn work(
         let key = job.resolved.key;
         // Nobody listens any more only when the run is over.
         let tell = |by| drop(done.send((job.index, Told::Held(key, by))));
-        let result = context.execute(action, job.resolved, &job.outcomes, job.forced, &tell);
+        let Job { resolved, outcomes, forced, .. } = job;
+        let result = context.execute(action, resolved, &outcomes, forced, &mut place, &tell);
         if done.send((job.index, Told::Done(result))).is_err() {
             return;
         }

@@ -302,10 +302,8 @@ fn run_row(id: &str, run: &Run) -> Vec<Cell> {
     let (mut first, mut last) =
         (row![None::<&str>, None::<&str>], row![None::<u64>, None::<&str>, None::<&str>]);
     let mut actions = Cell::Null;
-    if let Some((
-        _,
-        Event::RunStarted { pipeline, file, actions: n, machine, tool_version },
-    )) = &run.start
+    if let Some((_, Event::RunStarted { pipeline, file, actions: n, machine, tool_version })) =
+        &run.start
     {
         first = row![pipeline, file];
         actions = (*n).cell();

@@ -129,9 +129,7 @@ pub(crate) fn build(view: &RootView) -> Step<()> {
     for dir in ["/new/proc", "/new/dev", "/new/dev/shm", "/new/tmp"] {
         step(dir, std::fs::create_dir_all(dir))?;
     }
-    for (name, to) in
-        [("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")]
-    {
+    for (name, to) in [("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
         step(name, symlink(format!("/proc/self/{to}"), Path::new("/new/dev").join(name)))?;
     }
     for device in view.devices.iter().filter(|d| below("/old", d).exists()) {
@@ -181,14 +179,28 @@ fn source_place(index: usize) -> PathBuf {
 pub(crate) fn enter(place: &Place) -> io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(Path::new("proc"), Path::new("/proc"), "proc", flags, "")?;
+    let mut points = false;
     for Mount { source, part, to } in &place.mounts {
         let mut from = source_place(*source);
         // Joined to an empty path, a file would look like a folder.
         if !part.as_os_str().is_empty() {
             from.push(part);
         }
-        mount(&from, to, "", libc::MS_BIND | libc::MS_REC, "")
-            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", to.display())))?;
+        let told = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", to.display()));
+        if to.starts_with(&place.points) && !points {
+            // Cheaper than making and removing them on a disk.
+            let flags = libc::MS_NOSUID | libc::MS_NODEV;
+            mount(Path::new("tmpfs"), &place.points, "tmpfs", flags, "mode=0755").map_err(told)?;
+            points = true;
+        }
+        if points || !to.exists() {
+            bind(&from, to).map_err(told)?;
+        } else {
+            mount(&from, to, "", libc::MS_BIND | libc::MS_REC, "").map_err(told)?;
+        }
+    }
+    if points {
+        read_only(&place.points, false)?;
     }
     let sources = std::fs::read_dir(SOURCES)?;
     for source in sources.flatten() {
@@ -236,8 +248,6 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
             capability += 1;
         }
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        check(
-            libc::syscall(libc::SYS_capset, &raw const header, nothing.as_ptr()) as libc::c_int
-        )
+        check(libc::syscall(libc::SYS_capset, &raw const header, nothing.as_ptr()) as libc::c_int)
     }
 }

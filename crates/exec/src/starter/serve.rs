@@ -100,8 +100,7 @@ fn start(
     // With this process's own parent as the parent: whoever asked can wait for the child.
     let mut flags = libc::CLONE_PARENT | libc::SIGCHLD;
     if let Some(place) = &request.place {
-        flags |=
-            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        flags |= libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         if !place.network {
             flags |= libc::CLONE_NEWNET;
         }
@@ -135,12 +134,7 @@ fn fail(to: &OwnedFd, e: &io::Error) -> ! {
 }
 
 /// The child: becomes the supervisor, and in another process the program. Returns only on failure.
-fn child(
-    request: &Request,
-    fds: Fds,
-    parent: libc::pid_t,
-    parent_fd: &OwnedFd,
-) -> io::Error {
+fn child(request: &Request, fds: Fds, parent: libc::pid_t, parent_fd: &OwnedFd) -> io::Error {
     match prepare(request, &fds, parent_fd) {
         Ok(()) => {}
         Err(e) => return e,

@@ -58,7 +58,9 @@ pub(crate) struct Request {
 pub(crate) struct Place {
     /// Whether it uses the host's network.
     pub(crate) network: bool,
-    /// In this order.
+    /// A folder for mount points, in memory.
+    pub(crate) points: PathBuf,
+    /// In this order. What is mounted on must be there, or lie in `points`.
     pub(crate) mounts: Vec<Mount>,
 }
 
