@@ -21,6 +21,7 @@
 //! how that holds across a power failure, too. Nothing in `trees/`, `blobs/` and `records/` is ever changed.
 
 mod blobs;
+pub mod difference;
 mod durable;
 mod error;
 pub mod gc;

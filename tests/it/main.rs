@@ -12,6 +12,7 @@ mod hidden_inputs;
 mod kills;
 mod misbehaviour;
 mod pipeline_errors;
+mod repeats;
 mod sandbox;
 mod store_faults;
 mod trees;

@@ -7,6 +7,7 @@
 
 mod action_dir;
 mod cancel;
+mod check;
 mod conditions;
 mod error;
 mod host_paths;
@@ -24,6 +25,7 @@ mod tools;
 mod usage;
 
 pub use cancel::Cancel;
+pub use check::{Checked, Disagreement, check};
 pub use error::{ExecError, Result};
 pub use machine::detect as detect_machine;
 pub use preview::{Preview, State, preview};

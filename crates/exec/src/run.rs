@@ -206,7 +206,7 @@ impl Context<'_> {
                 scratch.path(),
             )?;
             match prepared {
-                Ok(dir) => return self.run_in(action, &resolved, &dir),
+                Ok(dir) => return self.run_in(action, &resolved, &dir, store),
                 Err(SourceChanged) => {
                     self.resolver.forget_sources();
                     resolved = self.resolver.resolve(action, outcomes)?;
@@ -217,6 +217,37 @@ impl Context<'_> {
             label: action.label.clone(),
             path: action.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// Runs an action whose result is known once more, into another store, and gives what it did
+    /// there; `None` when it was interrupted. Its sources must be what they were.
+    pub(crate) fn again(
+        &self,
+        action: &PlannedAction,
+        resolved: &Resolved,
+        outcomes: &Outcomes,
+        elsewhere: &Store,
+    ) -> Result<Option<Box<Stored>>> {
+        let Some(_in_use) = self.use_machine(action.class, &|_| {})? else { return Ok(None) };
+        let scratch = elsewhere.scratch("again-")?;
+        let (level, verify) = (self.level, self.options.verify);
+        let prepared = action_dir::prepare(
+            self.resolver,
+            action,
+            resolved,
+            outcomes,
+            level,
+            verify,
+            scratch.path(),
+        )?;
+        let Ok(dir) = prepared else {
+            let path = action.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Err(ExecError::Unsettled { label: action.label.clone(), path });
+        };
+        match self.run_in(action, resolved, &dir, elsewhere)? {
+            Done::Ran(stored) | Done::Waited(stored) => Ok(Some(stored)),
+            Done::Interrupted => Ok(None),
+        }
     }
 
     /// Tries until something is given or the run is cancelled.
@@ -299,8 +330,8 @@ impl Context<'_> {
         action: &PlannedAction,
         resolved: &Resolved,
         dir: &action_dir::ActionDir,
+        store: &Store,
     ) -> Result<Done> {
-        let store = self.resolver.store;
         let measured = action.class == Class::Measured;
         let host = self.host.get_or_init(|| Host::find(self.options));
         let view = View {
