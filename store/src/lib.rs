@@ -34,6 +34,7 @@ mod stat_cache;
 pub mod substituter;
 pub mod transfer;
 pub mod tree;
+mod untouched;
 pub mod verify;
 
 pub use durable::WriteSession;

@@ -158,7 +158,7 @@ pub(crate) fn usable(store: &Store, options: &Options, stored: &Stored) -> Resul
             Err(sim_store::StoreError::MissingTree { .. }) => Ok(false),
             Err(e) => Err(e.into()),
         },
-        Some(tree) => Ok(store.has_tree(&tree.digest)),
+        Some(tree) => Ok(store.intact(&tree.digest)?),
     }
 }
 
