@@ -174,16 +174,12 @@ fn the_action_alone_is_killed() {
             fs::read_to_string(format!("/proc/{p}/comm")).is_ok_and(|c| c.starts_with("python3"))
         })
     });
-    // The shell around it survives its child and says so with its own exit code.
     kill(python, libc::SIGKILL);
     let out = running.wait();
     out.expect(4);
     let record = env.record("a");
-    assert_eq!(
-        (record.status, record.reason.as_str()),
-        (Status::Failed, "it was ended by signal 9 (SIGKILL)"),
-        "{out}"
-    );
+    assert_eq!(record.status, Status::Failed, "{out}");
+    assert!(record.reason.contains("signal 9 (SIGKILL)"), "{out}");
     assert_gone(&mark);
     env.assert_store_clean();
 }

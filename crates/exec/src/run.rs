@@ -492,12 +492,8 @@ fn judge(
         }
         Some(Stop::Cancelled) | None => {}
     }
-    // bubblewrap reports a signal as a shell does.
-    let by_shell = (level == Level::Bubblewrap && libc::WIFEXITED(status))
-        .then(|| libc::WEXITSTATUS(status) - 128)
-        .filter(|n| (1..=64).contains(n));
-    if libc::WIFSIGNALED(status) || by_shell.is_some() {
-        let signal = by_shell.unwrap_or_else(|| libc::WTERMSIG(status));
+    if libc::WIFSIGNALED(status) {
+        let signal = libc::WTERMSIG(status);
         return (
             Status::Failed,
             format!("it was ended by signal {signal} ({})", signal_name(signal)),
@@ -528,9 +524,21 @@ fn judge(
             };
             (status, if status == Status::Ok { String::new() } else { file.reason })
         }
-        None if is_stage => (Status::Failed, format!("exit code {code} without a status.json")),
+        None if is_stage => (Status::Failed, format!("{} without a status.json", exit_code(code))),
         None if code == 0 => (Status::Ok, String::new()),
-        None => (Status::Failed, format!("exit code {code}")),
+        None => (Status::Failed, exit_code(code)),
+    }
+}
+
+/// An exit code in words. Shells tell of a signal that ended a program so, and so does `bwrap`: which
+/// of the two it was cannot be told from the code.
+fn exit_code(code: i32) -> String {
+    match code - 128 {
+        signal @ 1..=64 => format!(
+            "exit code {code}, as a shell or a sandbox tells of signal {signal} ({})",
+            signal_name(signal)
+        ),
+        _ => format!("exit code {code}"),
     }
 }
 

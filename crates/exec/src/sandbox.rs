@@ -152,6 +152,7 @@ impl View<'_> {
             env: env.to_vec(),
             cwd: self.inner_dir(),
             confinement: Confinement::None,
+            wrappers: 0,
             keep: Vec::new(),
         };
         match self.level {
@@ -215,6 +216,8 @@ impl View<'_> {
         args.push(spec.program.clone().into());
         args.append(&mut spec.args);
         spec.keep.push(file);
+        // `bwrap` itself, and the first process of its pid namespace.
+        spec.wrappers = 2;
         spec.args = args;
         spec.program = bwrap.to_path_buf();
         spec.cwd = PathBuf::from("/");

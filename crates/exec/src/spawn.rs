@@ -42,6 +42,9 @@ pub(crate) struct Spec {
     /// Working folder as the process sees it.
     pub(crate) cwd: PathBuf,
     pub(crate) confinement: Confinement,
+    /// How many processes stand between the supervisor and the action's own program, and end
+    /// everything when they are told to end: they are no part of what is asked to end by itself.
+    pub(crate) wrappers: usize,
     /// Descriptors that the program inherits under their numbers.
     pub(crate) keep: Vec<OwnedFd>,
 }
@@ -73,6 +76,8 @@ pub(crate) struct Child {
     report: OwnedFd,
     /// How many processes at the top of the tree are our own.
     own: usize,
+    /// How many after those wrap the program.
+    wrappers: usize,
 }
 
 /// How it ended.
@@ -381,7 +386,7 @@ fn spawn_owned(spec: &Spec, rules: Option<Rules>) -> io::Result<Child> {
     check(fd)?;
     // SAFETY: `fd` is fresh and owned by nothing else.
     let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
-    Ok(Child { pid, pidfd, output, report, own })
+    Ok(Child { pid, pidfd, output, report, own, wrappers: spec.wrappers })
 }
 
 /// Runs in the child between fork and exec. Returns in the process that will execute the program.
@@ -545,8 +550,16 @@ unsafe fn kill_children() {
 }
 
 impl Child {
-    /// Sends a signal to the whole session of the program.
+    /// Sends a signal to the whole session of the program, or, where it is wrapped, to everything in
+    /// the wrapping: a wrapper that ends would take the program with it before it can end by itself.
     pub(crate) fn signal(&self, signal: libc::c_int) {
+        if self.wrappers > 0 {
+            for pid in self.program_tree().into_iter().skip(self.wrappers) {
+                // SAFETY: at worst the process is gone.
+                unsafe { libc::kill(pid.cast_signed(), signal) };
+            }
+            return;
+        }
         // SAFETY: a pid that is not reaped yet, hence still ours.
         unsafe { libc::kill(-(self.pid.cast_signed()), signal) };
     }
