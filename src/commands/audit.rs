@@ -25,7 +25,7 @@ pub(crate) fn run(global: &Global, args: &AuditArgs) -> CliResult {
     let store = project.store(global)?;
     let _lease = store.lease()?;
     let options = project.options()?;
-    let Some(root) = store.root_named(&project.plan.name)? else {
+    let Some(root) = store.root_named(&store.root_name(&project.plan.name, &project.root)?)? else {
         return Err(CliError::new(
             exit::NOTHING,
             format!("`{}` has no finished run", project.plan.name),
