@@ -176,6 +176,11 @@ impl TestEnv {
         all.remove(0)
     }
 
+    /// The newest record of a label.
+    pub(crate) fn record_newest(&self, label: &str) -> Record {
+        self.records_of(label).pop().unwrap_or_else(|| panic!("no record of {label}"))
+    }
+
     /// A file of the newest output of a label.
     pub(crate) fn output(&self, label: &str, file: impl AsRef<Path>) -> Vec<u8> {
         let path = self.output_dir(label).join(file);
@@ -669,7 +674,6 @@ pub(crate) fn tick(path: &Path) {
 
 /// Makes a stored tree look untouched, as one does whose bytes went bad on the disk.
 pub(crate) fn as_if_by_the_disk(tree: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(tree).expect("stat").permissions();
     tick(tree);
     let file = fs::File::open(tree).expect("open");
