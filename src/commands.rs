@@ -1,6 +1,7 @@
 //! One module a command: its arguments and what it does.
 
 pub(crate) mod audit;
+pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -95,6 +95,12 @@ impl Explainer<'_> {
                 let now = self.resolver.explain(action, resolved);
                 match self.last(action)? {
                     None => self.note("it never ran: no record with this label"),
+                    Some(record) if record.key == resolved.key && record.status.reusable() => {
+                        self.note(&format!(
+                            "it is recorded as {}, and its output is gone or was changed since",
+                            record.status.name()
+                        ));
+                    }
                     Some(record) if record.key == resolved.key => self.note(&format!(
                         "its record says {}, which a run tries again: {}",
                         record.status.name(),
@@ -125,7 +131,10 @@ impl Explainer<'_> {
 
     /// The record of the last run with this label.
     fn last(&self, action: &PlannedAction) -> Result<Option<Record>, CliError> {
-        for name in [self.project.plan.name.clone(), format!("{}.part", self.project.plan.name)] {
+        let own = self.store.root_name(&self.project.plan.name, &self.project.root)?;
+        // A new checkout is best compared with the one before it.
+        let any = self.project.plan.name.clone();
+        for name in [own.clone(), format!("{own}.part"), any.clone(), format!("{any}.part")] {
             let Some(root) = self.store.root_named(&name)? else { continue };
             if let Some(e) = root.entries.iter().find(|e| e.label == action.label) {
                 return Ok(self.store.record_generation(&e.key, e.generation)?);

@@ -26,7 +26,8 @@ pub(crate) fn run(global: &Global, args: &LogArgs) -> CliResult {
         [pipeline, label, ..] => {
             let project = Project::load(global, Path::new(pipeline), &[])?;
             let store = project.store(global)?;
-            let record = by_label(&store, &project.plan.name, label)?;
+            let record =
+                by_label(&store, &store.root_name(&project.plan.name, &project.root)?, label)?;
             (store, record)
         }
         [] => return Err(CliError::new(exit::USAGE, "name an action")),

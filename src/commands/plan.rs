@@ -46,7 +46,7 @@ pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
 
     // What each label took last time, for an estimate.
     let mut past: BTreeMap<String, f64> = BTreeMap::new();
-    if let Some(root) = store.root_named(&project.plan.name)? {
+    if let Some(root) = store.root_named(&store.root_name(&project.plan.name, &project.root)?)? {
         for e in &root.entries {
             if let Ok(Some(r)) = store.record_generation(&e.key, e.generation) {
                 past.insert(r.label.clone(), r.usage.wall_ms);

@@ -4,7 +4,7 @@ use crate::error::{CliError, CliResult, exit};
 use crate::global::Global;
 use crate::progress::Progress;
 use crate::project::Project;
-use crate::{site, text};
+use crate::{commands, site, text};
 use clap::Args;
 use sim_exec::{Cancel, Level, SandboxPolicy, Summary};
 use sim_model::Status;
@@ -37,6 +37,16 @@ pub(crate) struct RunArgs {
     /// Re-hash recorded results before using them
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Afterwards run every pure action again elsewhere, N times, and compare the bytes
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    check: Option<u32>,
     /// Set a value of the pipeline: `pipeline.seed=3`, `stage.trial.repeats=1`
     #[arg(long = "set", value_parser = key_value, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<(String, String)>,
@@ -107,7 +117,14 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
         return Ok(if by == 0 { exit::INTERRUPTED } else { 128u8.saturating_add(by as u8) });
     }
     lay_out_sites(global, &project, &store, &summary, args.output.as_deref())?;
-    Ok(code)
+    let Some(rounds) = args.check else { return Ok(code) };
+    let checked =
+        commands::check::check(global, &project, &store, &options, &cancel, &summary, rounds)?;
+    if checked.interrupted {
+        let by = signal.load(std::sync::atomic::Ordering::SeqCst);
+        return Ok(128u8.saturating_add(by as u8));
+    }
+    Ok(if checked.disagreements.is_empty() { code } else { exit::AUDIT })
 }
 
 /// Cancels on the first SIGINT or SIGTERM; a second one ends the program at once. The signal is kept.

@@ -21,6 +21,7 @@
 //! how that holds across a power failure, too. Nothing in `trees/`, `blobs/` and `records/` is ever changed.
 
 mod blobs;
+pub mod difference;
 mod durable;
 mod error;
 pub mod gc;
@@ -33,6 +34,7 @@ mod stat_cache;
 pub mod substituter;
 pub mod transfer;
 pub mod tree;
+mod untouched;
 pub mod verify;
 
 pub use durable::WriteSession;

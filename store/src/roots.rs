@@ -3,7 +3,10 @@
 use crate::{Result, Store, StoreError, write_atomic};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
+use sim_model::digest::Canonical;
 use sim_model::{Digest, Status};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// One root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +20,11 @@ pub struct Root {
     pub file: String,
     /// The run that made it.
     pub run: String,
+    /// Which project it was: a digest of where its root lies, seen from the store where the store lies
+    /// in it. It keeps apart what two projects call by one name; absent in what `store pin` and older
+    /// programs wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Digest>,
     /// What the run reached, in plan order.
     pub entries: Vec<RootEntry>,
 }
@@ -36,6 +44,34 @@ pub struct RootEntry {
 }
 
 impl Store {
+    /// What [`Root::project`] says of the project at this absolute path.
+    pub fn project_id(&self, project: &Path) -> Digest {
+        let mut c = Canonical::new("sim-pipe project v1");
+        // A store in its project moves with it.
+        match self.root().strip_prefix(project) {
+            Ok(inside) => c.str("inside").bytes(inside.as_os_str().as_bytes()),
+            Err(_) => c.str("outside").bytes(project.as_os_str().as_bytes()),
+        };
+        c.finish()
+    }
+
+    /// The name of the root of a pipeline of a project: the pipeline's own, unless another project
+    /// has that in this store.
+    pub fn root_name(&self, pipeline: &str, project: &Path) -> Result<String> {
+        let id = self.project_id(project);
+        let theirs = match self.root_named(pipeline) {
+            Ok(root) => root.and_then(|r| r.project).is_some_and(|p| p != id),
+            // A damaged one belongs to nobody.
+            Err(StoreError::DamagedRecord { .. }) => false,
+            Err(e) => return Err(e),
+        };
+        Ok(if theirs {
+            format!("{pipeline}.{}", &id.to_string()[..8])
+        } else {
+            pipeline.to_owned()
+        })
+    }
+
     fn root_path(&self, name: &str) -> std::path::PathBuf {
         self.root().join("roots").join(format!("{name}.json"))
     }

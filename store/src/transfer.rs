@@ -55,7 +55,8 @@ impl Store {
                     records.insert((key, generation), record);
                 }
             }
-            chosen.insert(name.clone(), root);
+            // Whose project it was means nothing elsewhere: the first that runs there takes it over.
+            chosen.insert(name.clone(), Root { project: None, ..root });
         }
 
         let mut moved = Transferred::default();

@@ -350,8 +350,12 @@ impl Store {
         let tree = node.tree_ref();
         let to = self.tree_path(&tree.digest);
         if self.has_tree(&tree.digest) {
-            remove_all(path).map_err(|e| StoreError::at(path, e))?;
-            return Ok((tree, node));
+            if self.intact(&tree.digest)? {
+                remove_all(path).map_err(|e| StoreError::at(path, e))?;
+                return Ok((tree, node));
+            }
+            // Somebody changed it: what was just hashed takes its place.
+            self.quarantine(&to)?;
         }
         seal(path, true, self.syncs())?;
         match fs::rename(path, &to) {
@@ -366,6 +370,7 @@ impl Store {
         if matches!(node, Node::Dir(_)) {
             fs::set_permissions(&to, std::fs::Permissions::from_mode(0o555))?;
         }
+        crate::untouched::mark(&to);
         if self.syncs() {
             sync_dir(&self.trees())?;
         }

@@ -143,7 +143,7 @@ two: everything holds · 2 keys recomputed · 2 records, 2 trees and 0 logs hash
         &shown(&env, &["audit", "pipeline.toml"], 6),
         "
 upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
-two: 1 finding · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
+two: 1 finding · 1 key recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
 ",
     );
     env.write("text.txt", "something else\n");
@@ -153,7 +153,25 @@ two: 1 finding · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed agai
 upper: its key is [HASH] today, which is not recorded
 count: it depends on upper, which would run
 upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
-two: 3 findings · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
+two: 3 findings · 1 key recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
+",
+    );
+}
+
+/// What is recorded as failed is recorded.
+#[test]
+fn audit_tells_a_recorded_failure_from_what_never_ran() {
+    let env = TestEnv::with_pipeline(
+        "[pipeline]\nname = \"f\"\n[[stage]]\nname = \"a\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"exit 3\"]\n\
+         [[stage]]\nname = \"b\"\nkind = \"command\"\nrun = [\"true\"]\ninputs.a = \"a\"\n",
+    );
+    env.run(&[]).out.expect(4);
+    assert_text(
+        &shown(&env, &["audit", "pipeline.toml"], 6),
+        "
+a: it is recorded as failed, which a run tries again: exit code 3
+b: it depends on a, which would run
+f: 2 findings · 1 key recomputed · 1 record, 0 trees and 0 logs hashed again ([SIZE])
 ",
     );
 }

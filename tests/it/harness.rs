@@ -176,6 +176,11 @@ impl TestEnv {
         all.remove(0)
     }
 
+    /// The newest record of a label.
+    pub(crate) fn record_newest(&self, label: &str) -> Record {
+        self.records_of(label).pop().unwrap_or_else(|| panic!("no record of {label}"))
+    }
+
     /// A file of the newest output of a label.
     pub(crate) fn output(&self, label: &str, file: impl AsRef<Path>) -> Vec<u8> {
         let path = self.output_dir(label).join(file);
@@ -645,10 +650,36 @@ pub(crate) fn tamper(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(path).expect("stat").permissions();
     fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("chmod");
+    tick(path);
     let mut bytes = fs::read(path).expect("read");
     change(&mut bytes);
     fs::write(path, bytes).expect("write");
     fs::set_permissions(path, mode).expect("chmod back");
+}
+
+/// Waits until the clock of file systems is past everything around `path`: what is changed in the
+/// same tick as it was made is not seen to be changed, and no hand is that fast.
+pub(crate) fn tick(path: &Path) {
+    use std::os::unix::fs::MetadataExt as _;
+    let time = |m: fs::Metadata| (m.ctime(), m.ctime_nsec());
+    let around = path.ancestors().take(4).filter_map(|p| p.symlink_metadata().ok());
+    let newest = around.map(time).max().expect("a time");
+    loop {
+        let probe = tempfile::tempfile().expect("a file");
+        if time(probe.metadata().expect("stat")) > newest {
+            return;
+        }
+    }
+}
+
+/// Makes a stored tree look untouched, as one does whose bytes went bad on the disk.
+pub(crate) fn as_if_by_the_disk(tree: &Path) {
+    let mode = fs::metadata(tree).expect("stat").permissions();
+    tick(tree);
+    let file = fs::File::open(tree).expect("open");
+    let taken = std::time::UNIX_EPOCH + Duration::from_secs(315_532_800);
+    file.set_times(fs::FileTimes::new().set_modified(taken)).expect("set the time");
+    fs::set_permissions(tree, mode).expect("chmod");
 }
 
 #[test]

@@ -2,8 +2,10 @@
 //! `sim-pipe`; see `harness.rs` for how.
 #![expect(clippy::print_stderr, reason = "what is skipped must be seen")]
 
+mod behaviour;
 mod cache;
 mod commands;
+mod corpus;
 mod engines;
 mod explain;
 mod fake;
@@ -12,8 +14,11 @@ mod hidden_inputs;
 mod kills;
 mod misbehaviour;
 mod pipeline_errors;
+mod random_kills;
+mod repeats;
 mod sandbox;
 mod store_faults;
+mod together;
 mod trees;
 
 /// A file that no `mod` names is a test that never runs.

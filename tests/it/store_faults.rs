@@ -2,7 +2,7 @@
 //! wrong result.
 
 use crate::cache::two;
-use crate::harness::{TestEnv, assert_text, skip, tamper};
+use crate::harness::{TestEnv, as_if_by_the_disk, assert_text, skip, tamper};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -42,7 +42,12 @@ fn a_flipped_byte_in_an_output() {
 1 finding · 2 records, 3 trees and 0 logs checked ([SIZE])
 ",
     );
-    // A run that checks makes it again, and is the only one that does.
+    // By hand, a run sees it and makes it again.
+    env.run_ok(&[]).assert_ran(&["upper"]);
+    recovers(&env, &[]);
+    // By the disk, nothing shows: a run that hashes makes it again, and is the only one that does.
+    tamper(&env.output_dir("upper").join("upper.txt"), |b| b[0] ^= 0x20);
+    as_if_by_the_disk(&env.output_dir("upper"));
     env.run_ok(&[]).assert_ran(&[]);
     env.run_ok(&["--verify"]).assert_ran(&["upper"]);
     recovers(&env, &[]);
@@ -68,6 +73,7 @@ fn a_run_that_verifies_never_uses_a_damaged_output() {
     let env = two();
     env.run_ok(&[]);
     tamper(&env.output_dir("upper").join("upper.txt"), |b| b[0] ^= 0x20);
+    as_if_by_the_disk(&env.output_dir("upper"));
     env.replace("pipeline.toml", "wc -c", "cat");
     let ran = env.run(&["--verify"]);
     ran.out.expect(0);
@@ -83,6 +89,7 @@ fn a_run_that_verifies_never_uses_a_damaged_snapshot() {
     env.run_ok(&[]);
     let input = env.record("upper").inputs[0].tree.expect("a snapshot");
     tamper(&env.store().tree_path(&input), |b| b[0] = b'j');
+    as_if_by_the_disk(&env.store().tree_path(&input));
     env.replace("pipeline.toml", "tr a-z A-Z", "tr  a-z A-Z");
     env.run_ok(&["--verify"]).assert_ran(&["upper"]);
     assert_eq!(env.text("upper", "upper.txt"), "HELLO\n");

@@ -160,7 +160,11 @@ impl ActionDir {
             Some(InputDigest::Tree(d) | InputDigest::Placed { tree: d, .. }) => Some(*d),
             _ => None,
         };
-        let mut known = expected.filter(|d| resolver.store.has_tree(d));
+        // A snapshot that somebody changed is as good as none: it is taken anew.
+        let mut known = match expected {
+            Some(digest) if resolver.store.intact(&digest)? => Some(digest),
+            _ => None,
+        };
         if let (true, Some(digest)) = (verify, known) {
             match resolver.store.verified_tree(&digest) {
                 Ok(_) => {}

@@ -83,8 +83,32 @@ impl Before {
         if let Some(n) = c.throttle_events.filter(|n| *n > 0) {
             c.noisy.push(format!("the CPU was throttled {n} times"));
         }
+        c.noisy.extend(from_the_caller());
         c
     }
+}
+
+/// What an action has from whoever called sim-pipe, and what makes an observation another one:
+/// priority and the processors it may use.
+fn from_the_caller() -> Vec<String> {
+    let mut out = Vec::new();
+    // SAFETY: takes numbers; -1 is a possible answer and no fault here.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    if nice > 0 {
+        out.push(format!("it ran with nice {nice}"));
+    }
+    // SAFETY: a set of processors is plain old data, and the call gets its size.
+    let allowed = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let got = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
+        (got == 0).then(|| i64::from(libc::CPU_COUNT(&set)))
+    };
+    // SAFETY: sysconf takes no pointers.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    if let Some(allowed) = allowed.filter(|n| *n < online) {
+        out.push(format!("it might use {allowed} of {online} processors only"));
+    }
+    out
 }
 
 fn ticks() -> Option<Ticks> {

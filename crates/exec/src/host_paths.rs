@@ -37,9 +37,7 @@ pub(crate) fn readable(path_var: &str, own_exe: &Path) -> Vec<PathBuf> {
         if !dir.is_dir() {
             continue;
         }
-        if let Some(installation) = installation(&dir, home.as_deref()) {
-            out.insert(installation);
-        }
+        out.extend(installation(&dir, home.as_deref()));
         out.insert(dir);
     }
     if let Some(rustup) = rustup_home() {
@@ -65,20 +63,51 @@ pub(crate) fn rustup_home() -> Option<PathBuf> {
         .filter(|p| p.is_dir())
 }
 
-/// The installation around a `bin` or `shims` folder (`~/.pyenv` for `~/.pyenv/shims`): programs
-/// there need what lies beside it. Not for cargo's folder, which holds credentials, nor for one that
-/// is a home folder or holds one.
-fn installation(bin: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let name = bin.file_name()?.to_str()?;
-    let parent = bin.parent()?;
+/// What of the installation around a `bin`, `sbin` or `shims` folder the programs in it need. A folder
+/// named `bin` may lie in anything, a project with its data included, so only what installations are
+/// made of is taken. Not for cargo's folder, which holds credentials, nor for one that is a home
+/// folder or holds one.
+fn installation(bin: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let name = bin.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    let Some(parent) = bin.parent() else { return Vec::new() };
     let personal = ["", ".cargo", ".local"];
     let parent_name = parent.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     let holds_home = home.is_some_and(|h| h.starts_with(parent))
         || parent == Path::new("/root")
         || parent.parent() == Some(Path::new("/home"));
-    (matches!(name, "bin" | "shims" | "sbin") && !personal.contains(&parent_name) && !holds_home)
-        .then(|| parent.to_path_buf())
+    if personal.contains(&parent_name) || holds_home {
+        return Vec::new();
+    }
+    match name {
+        "bin" | "sbin" => PARTS.iter().map(|part| parent.join(part)).collect(),
+        // pyenv and its like: nothing else names a folder so.
+        "shims" => vec![parent.to_path_buf()],
+        _ => Vec::new(),
+    }
 }
+
+/// What an installation is made of: programs, libraries, and what these read. The last ones are those
+/// of Python environments, Java, Go and CUDA.
+const PARTS: [&str; 18] = [
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "libexec",
+    "share",
+    "include",
+    "etc",
+    "ssl",
+    "pyvenv.cfg",
+    "conf",
+    "jmods",
+    "jre",
+    "pkg",
+    "go.env",
+    "nvvm",
+    "targets",
+];
 
 #[cfg(test)]
 mod tests {
@@ -87,9 +116,15 @@ mod tests {
     #[test]
     fn tool_folders_are_readable_and_homes_are_not() {
         let home = Path::new("/home/u");
-        let i = |p: &str| installation(Path::new(p), Some(home));
-        assert_eq!(i("/home/u/.pyenv/shims"), Some("/home/u/.pyenv".into()));
-        assert_eq!(i("/opt/tool/bin"), Some("/opt/tool".into()));
+        let i = |p: &str| {
+            let first = installation(Path::new(p), Some(home)).into_iter().next();
+            first.map(|p| p.display().to_string())
+        };
+        assert_eq!(i("/home/u/.pyenv/shims").as_deref(), Some("/home/u/.pyenv"));
+        assert_eq!(i("/opt/tool/bin").as_deref(), Some("/opt/tool/bin"));
+        let parts = installation(Path::new("/data/project/bin"), Some(home));
+        assert!(parts.contains(&"/data/project/lib".into()));
+        assert!(!parts.contains(&"/data/project".into()), "what lies beside bin stays unseen");
         assert_eq!(i("/home/u/.cargo/bin"), None);
         assert_eq!(i("/home/u/.local/bin"), None);
         assert_eq!(i("/home/u/bin"), None);

@@ -7,6 +7,7 @@
 
 mod action_dir;
 mod cancel;
+mod check;
 mod conditions;
 mod error;
 mod host_paths;
@@ -28,6 +29,7 @@ mod usage;
 mod workplace;
 
 pub use cancel::Cancel;
+pub use check::{Checked, Disagreement, check};
 pub use error::{ExecError, Result};
 pub use machine::detect as detect_machine;
 pub use preview::{Preview, State, preview};

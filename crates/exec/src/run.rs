@@ -141,13 +141,14 @@ pub(crate) fn usable(store: &Store, options: &Options, stored: &Stored) -> Resul
             Err(sim_store::StoreError::MissingTree { .. }) => Ok(false),
             Err(e) => Err(e.into()),
         },
-        Some(tree) => Ok(store.has_tree(&tree.digest)),
+        Some(tree) => Ok(store.intact(&tree.digest)?),
     }
 }
 
 impl Context<'_> {
-    /// Prepares the sandbox and gives its level.
-    pub(crate) fn start_sandbox(&self) -> Result<&'static str> {
+    /// Prepares the sandbox for actions that run in `place`, and gives its level. Called on a thread
+    /// that outlives them.
+    pub(crate) fn start_sandbox(&self, place: &Store) -> Result<&'static str> {
         let no = |problem| ExecError::NoSandbox { problem };
         let options = self.options;
         let level = sandbox::probe(options.sandbox, &options.exe).map_err(no)?;
@@ -155,7 +156,7 @@ impl Context<'_> {
         let host = Host {
             read: host_paths::readable(&options.path_var, &options.exe),
             devices: devices.map(PathBuf::from).filter(|p| p.exists()).collect(),
-            scratch: self.resolver.store.scratch_folder(),
+            scratch: place.scratch_folder(),
             trees: Some(self.resolver.store.trees()),
             exe: options.exe.clone(),
         };
@@ -217,7 +218,7 @@ impl Context<'_> {
             )?;
             match prepared {
                 Ok(dir) => {
-                    let done = self.run_in(action, &resolved, &dir)?;
+                    let done = self.run_in(action, &resolved, &dir, store)?;
                     *place = work.again();
                     return Ok(done);
                 }
@@ -231,6 +232,37 @@ impl Context<'_> {
             label: action.label.clone(),
             path: action.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// Runs an action whose result is known once more, into another store, and gives what it did
+    /// there; `None` when it was interrupted. Its sources must be what they were.
+    pub(crate) fn again(
+        &self,
+        action: &PlannedAction,
+        resolved: &Resolved,
+        outcomes: &Outcomes,
+        elsewhere: &Store,
+    ) -> Result<Option<Box<Stored>>> {
+        let Some(_in_use) = self.use_machine(action.class, &|_| {})? else { return Ok(None) };
+        let work = Workplace::new(elsewhere)?;
+        let (level, verify) = (self.sandbox()?.level, self.options.verify);
+        let prepared = action_dir::prepare(
+            self.resolver,
+            action,
+            resolved,
+            outcomes,
+            level,
+            verify,
+            work.path(),
+        )?;
+        let Ok(dir) = prepared else {
+            let path = action.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Err(ExecError::Unsettled { label: action.label.clone(), path });
+        };
+        match self.run_in(action, resolved, &dir, elsewhere)? {
+            Done::Ran(stored) | Done::Waited(stored) => Ok(Some(stored)),
+            Done::Interrupted => Ok(None),
+        }
     }
 
     /// Tries until something is given or the run is cancelled.
@@ -313,8 +345,8 @@ impl Context<'_> {
         action: &PlannedAction,
         resolved: &Resolved,
         dir: &action_dir::ActionDir,
+        store: &Store,
     ) -> Result<Done> {
-        let store = self.resolver.store;
         let measured = action.class == Class::Measured;
         let view = View { network: action.network, action_dir: &dir.path, stores: &dir.stores };
         if action.network {
@@ -474,12 +506,8 @@ fn judge(
         }
         Some(Stop::Cancelled) | None => {}
     }
-    // bubblewrap reports a signal as a shell does.
-    let by_shell = (level == Level::Bubblewrap && libc::WIFEXITED(status))
-        .then(|| libc::WEXITSTATUS(status) - 128)
-        .filter(|n| (1..=64).contains(n));
-    if libc::WIFSIGNALED(status) || by_shell.is_some() {
-        let signal = by_shell.unwrap_or_else(|| libc::WTERMSIG(status));
+    if libc::WIFSIGNALED(status) {
+        let signal = libc::WTERMSIG(status);
         return (
             Status::Failed,
             format!("it was ended by signal {signal} ({})", signal_name(signal)),
@@ -510,9 +538,21 @@ fn judge(
             };
             (status, if status == Status::Ok { String::new() } else { file.reason })
         }
-        None if is_stage => (Status::Failed, format!("exit code {code} without a status.json")),
+        None if is_stage => (Status::Failed, format!("{} without a status.json", exit_code(code))),
         None if code == 0 => (Status::Ok, String::new()),
-        None => (Status::Failed, format!("exit code {code}")),
+        None => (Status::Failed, exit_code(code)),
+    }
+}
+
+/// An exit code in words. Shells tell of a signal that ended a program so, and so does `bwrap`: which
+/// of the two it was cannot be told from the code.
+fn exit_code(code: i32) -> String {
+    match code - 128 {
+        signal @ 1..=64 => format!(
+            "exit code {code}, as a shell or a sandbox tells of signal {signal} ({})",
+            signal_name(signal)
+        ),
+        _ => format!("exit code {code}"),
     }
 }
 

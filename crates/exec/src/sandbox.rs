@@ -228,6 +228,7 @@ impl Sandbox {
             cwd: self.level.inner_dir(view.action_dir),
             place: None,
             rules: None,
+            wrappers: 0,
             keep: None,
         };
         match self.level {
@@ -306,6 +307,8 @@ impl Sandbox {
         args.push(spec.program.clone().into());
         args.append(&mut spec.args);
         spec.keep = Some(spawn::memory_file(&text)?);
+        // `bwrap` itself, and the first process of its pid namespace.
+        spec.wrappers = 2;
         spec.args = args;
         spec.program = bwrap.to_path_buf();
         spec.cwd = PathBuf::from("/");

@@ -294,7 +294,7 @@ impl Scheduler<'_, '_> {
     /// What only a run that executes something needs. Called on the thread that drives the run, with
     /// which every process ends.
     fn prepare_to_run(&mut self, context: &Context<'_>) -> Result<()> {
-        let level = context.start_sandbox()?;
+        let level = context.start_sandbox(self.resolver.store)?;
         self.summary.sandbox = Some(level);
         self.emit(None, Event::SandboxStarted { level: level.to_owned() })?;
         self.session = Some(self.resolver.store.begin_writes()?);
@@ -470,11 +470,13 @@ impl Scheduler<'_, '_> {
             pipeline: self.plan.name.clone(),
             file: self.options.pipeline_file.clone(),
             run: id.as_str().to_owned(),
+            project: Some(self.resolver.store.project_id(&self.resolver.root)),
             entries,
         };
         // A run of a part, or an interrupted one, must not let go of what an earlier run reached.
         let whole = self.options.only.is_none() && !self.summary.interrupted;
-        let name = if whole { self.plan.name.clone() } else { format!("{}.part", self.plan.name) };
+        let name = self.resolver.store.root_name(&self.plan.name, &self.resolver.root)?;
+        let name = if whole { name } else { format!("{name}.part") };
         let unchanged = whole
             && self
                 .resolver
@@ -482,7 +484,7 @@ impl Scheduler<'_, '_> {
                 .root_named(&name)
                 .ok()
                 .flatten()
-                .is_some_and(|old| old.entries == root.entries && old.file == root.file);
+                .is_some_and(|old| old == Root { run: old.run.clone(), ..root.clone() });
         if !unchanged {
             self.resolver.store.put_root(&name, &root)?;
         }

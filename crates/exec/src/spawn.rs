@@ -17,6 +17,9 @@ pub(crate) struct Spec {
     pub(crate) place: Option<Place>,
     /// Landlock rules.
     pub(crate) rules: Option<OwnedFd>,
+    /// How many processes stand between the supervisor and the action's own program, and end
+    /// everything when they are told to end: they are no part of what is asked to end by itself.
+    pub(crate) wrappers: usize,
     /// Inherited by the program as [`crate::starter::KEPT`].
     pub(crate) keep: Option<OwnedFd>,
 }
@@ -29,6 +32,8 @@ pub(crate) struct Child {
     /// Standard output and error of everything in the tree.
     pub(crate) output: OwnedFd,
     report: OwnedFd,
+    /// How many processes at the top of the tree wrap the program.
+    wrappers: usize,
 }
 
 /// How it ended.
@@ -61,7 +66,7 @@ pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
 pub(crate) fn spawn(starter: &Starter, spec: Spec) -> io::Result<Child> {
     let (output, output_write) = io::pipe()?;
     let (report, report_write) = io::pipe()?;
-    let Spec { program, args, env, cwd, place, rules, keep } = spec;
+    let Spec { program, args, env, cwd, place, rules, wrappers, keep } = spec;
     let more: Vec<_> = rules.iter().chain(&keep).map(AsFd::as_fd).collect();
     let (with_rules, kept) = (rules.is_some(), keep.is_some());
     let request = Request { program, args, env, cwd, place, rules: with_rules, kept };
@@ -73,12 +78,20 @@ pub(crate) fn spawn(starter: &Starter, spec: Spec) -> io::Result<Child> {
     }
     // SAFETY: `fd` is fresh and owned by nothing else.
     let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
-    Ok(Child { pid, pidfd, output: output.into(), report: report.into() })
+    Ok(Child { pid, pidfd, output: output.into(), report: report.into(), wrappers })
 }
 
 impl Child {
-    /// Sends a signal to the whole session of the program.
+    /// Sends a signal to the whole session of the program, or, where it is wrapped, to everything in
+    /// the wrapping: a wrapper that ends would take the program with it before it can end by itself.
     pub(crate) fn signal(&self, signal: libc::c_int) {
+        if self.wrappers > 0 {
+            for pid in self.program_tree().into_iter().skip(self.wrappers) {
+                // SAFETY: at worst the process is gone.
+                unsafe { libc::kill(pid.cast_signed(), signal) };
+            }
+            return;
+        }
         // SAFETY: a pid that is not reaped yet, hence still ours.
         unsafe { libc::kill(-(self.pid.cast_signed()), signal) };
     }

@@ -25,7 +25,8 @@ pub trait Files {
     fn kind(&self, path: &str) -> Option<FileKind>;
     /// Files below a folder, as sorted paths relative to the root: `depth` levels of folders, 1 for
     /// the folder's own files. Links are listed, not followed. Names that begin with a dot are left
-    /// out with all that is below them. The error is a sentence fragment.
+    /// out with all that is below them, and so are folders that are no source (`__pycache__`,
+    /// `target` beside a `Cargo.toml`, stores). The error is a sentence fragment.
     fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String>;
     /// Names of the files and folders in a folder, in any order; none where it can't be read.
     fn names(&self, folder: &str) -> Vec<String>;
@@ -97,7 +98,7 @@ fn walk(at: &Path, name: &str, depth: usize, found: &mut Vec<String>) -> Result<
         };
         let path = if name.is_empty() { text.to_owned() } else { format!("{name}/{text}") };
         if entry.file_type().map_err(tell)?.is_dir() {
-            if depth > 1 {
+            if depth > 1 && !no_source(&path, &entry.path()) {
                 walk(&entry.path(), &path, depth - 1, found)?;
             }
             continue;
@@ -108,6 +109,16 @@ fn walk(at: &Path, name: &str, depth: usize, found: &mut Vec<String>) -> Result<
         found.push(path);
     }
     Ok(())
+}
+
+/// Folders that a pattern passes by, as a whole folder given as an input does: what programs leave
+/// beside their sources, and stores. One that a pattern names is looked into all the same.
+fn no_source(name: &str, at: &Path) -> bool {
+    match name.rsplit('/').next().unwrap_or(name) {
+        "__pycache__" => true,
+        "target" => at.parent().is_some_and(|p| p.join("Cargo.toml").is_file()),
+        _ => std::fs::read(at.join("format")).is_ok_and(|b| b.starts_with(b"sim-pipe store ")),
+    }
 }
 
 /// Files in memory, for tests and for checking a text that is not on disk.
@@ -127,6 +138,23 @@ impl MemFiles {
     pub fn with(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.files.insert(path.to_owned(), bytes.into());
         self
+    }
+}
+
+impl MemFiles {
+    fn no_source(&self, folder: &str) -> bool {
+        let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+        let beside = |file: &str| {
+            if parent.is_empty() { file.to_owned() } else { format!("{parent}/{file}") }
+        };
+        match name {
+            "__pycache__" => true,
+            "target" => self.files.contains_key(&beside("Cargo.toml")),
+            _ => self
+                .files
+                .get(&format!("{folder}/format"))
+                .is_some_and(|b| b.starts_with(b"sim-pipe store ")),
+        }
     }
 }
 
@@ -150,8 +178,13 @@ impl Files for MemFiles {
         Ok(inside
             .take_while(|path| path.starts_with(&below))
             .filter(|path| {
-                let mut parts = path[below.len()..].split('/');
-                parts.clone().count() <= depth && !parts.any(|p| p.starts_with('.'))
+                let inside = &path[below.len()..];
+                let mut parts = inside.split('/');
+                let mut folders =
+                    inside.match_indices('/').map(|(at, _)| &path[..below.len() + at]);
+                parts.clone().count() <= depth
+                    && !parts.any(|p| p.starts_with('.'))
+                    && !folders.any(|f| self.no_source(f))
             })
             .cloned()
             .collect())
@@ -176,17 +209,38 @@ mod tests {
     fn memory_and_disk_agree() {
         let root = std::env::temp_dir().join(format!("sim-plan-files-{}", std::process::id()));
         let mut mem = MemFiles::new();
-        for path in ["a.csv", "d/b.csv", "d/e/c.csv", "d/.hidden/x.csv", ".dot.csv", "d2/z"] {
+        let no_source = [
+            "d/__pycache__/x.csv",
+            "rust/Cargo.toml",
+            "rust/target/x.csv",
+            "target/x.csv",
+            "d2/st/format",
+            "d2/st/trees/x.csv",
+        ];
+        let source = ["a.csv", "d/b.csv", "d/e/c.csv", "d/.hidden/x.csv", ".dot.csv", "d2/z"];
+        for path in source.into_iter().chain(no_source) {
             let at = root.join(path);
             std::fs::create_dir_all(at.parent().unwrap()).unwrap();
-            std::fs::write(&at, path).unwrap();
-            mem = mem.with(path, path);
+            let text = if path.ends_with("format") { "sim-pipe store 1\n" } else { path };
+            std::fs::write(&at, text).unwrap();
+            mem = mem.with(path, text);
         }
         let disk = OsFiles::new(&root);
-        for (folder, depth) in [("", usize::MAX), ("d", usize::MAX), ("d", 1), ("", 2), ("d2", 9)] {
+        for (folder, depth) in [
+            ("", usize::MAX),
+            ("d", usize::MAX),
+            ("d", 1),
+            ("", 2),
+            ("d2", 9),
+            ("rust", 9),
+            ("rust/target", 1),
+        ] {
             assert_eq!(mem.list(folder, depth), disk.list(folder, depth), "{folder} {depth}");
         }
         assert_eq!(mem.list("", 1).unwrap(), ["a.csv"]);
+        let all = ["a.csv", "d/b.csv", "d/e/c.csv", "d2/z", "rust/Cargo.toml", "target/x.csv"];
+        assert_eq!(mem.list("", 9).unwrap(), all);
+        assert_eq!(mem.list("rust/target", 1).unwrap(), ["rust/target/x.csv"]);
         for folder in ["", "d", "d/e", "nothing"] {
             let sorted = |mut names: Vec<String>| {
                 names.sort();

@@ -18,10 +18,10 @@ pub(crate) use serve::KEPT;
 pub use serve::serve;
 pub(crate) use wire::{Mount, Place, Request, RootView};
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use wire::{Setup, Started, receive, send};
@@ -29,38 +29,29 @@ use wire::{Setup, Started, receive, send};
 /// The word on the command line that makes this program a starter.
 const COMMAND: &str = "starter";
 
-/// A running starter. It ends when this is dropped, and when the thread that started it ends.
+/// Starts processes. What it started ends with the thread that called, at the latest.
 #[derive(Debug)]
 pub(crate) struct Starter {
-    socket: Mutex<Option<UnixStream>>,
+    exe: PathBuf,
+    root: Option<RootView>,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    socket: UnixStream,
     process: std::process::Child,
 }
 
 impl Starter {
-    /// Starts one. `exe` is this program.
+    /// Prepares one. `exe` is this program.
     pub(crate) fn new(exe: &Path, root: Option<RootView>) -> Result<Self, String> {
-        let told = |e: io::Error| format!("{}: {e}", exe.display());
-        let (ours, its) = UnixStream::pair().map_err(told)?;
-        let process = Command::new(exe)
-            .arg(COMMAND)
-            .stdin(Stdio::from(OwnedFd::from(its)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(told)?;
-        // SAFETY: getpid cannot fail.
-        let parent = unsafe { libc::getpid() };
-        let starter = Self { socket: Mutex::new(None), process };
-        send(&ours, &Setup { parent, root }, &[]).map_err(told)?;
-        let ready = receive::<Result<(), String>>(&ours).map_err(told)?;
-        let (ready, _) = ready.ok_or_else(|| "the starter ended at once".to_owned())?;
-        ready?;
-        *starter.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(ours);
-        Ok(starter)
+        let running = Running::new(exe, root.as_ref())?;
+        Ok(Self { exe: exe.to_path_buf(), root, running: Mutex::new(Some(running)) })
     }
 
     /// Starts a process, which becomes a child of this one, and waits until it executes its program.
-    /// `fds` are standard output and error, the supervisor's report, rules, and the kept one.
+    /// `more` are the descriptors after standard output and error, the report and failures.
     pub(crate) fn start(
         &self,
         request: &Request,
@@ -68,27 +59,67 @@ impl Starter {
         report: OwnedFd,
         more: &[BorrowedFd<'_>],
     ) -> io::Result<u32> {
-        let (failure, failure_write) = io::pipe()?;
-        let mut fds = vec![output.as_fd(), report.as_fd(), failure_write.as_fd()];
-        fds.extend_from_slice(more);
-        let started = {
-            let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-            let socket = socket.as_ref().ok_or_else(|| io::Error::other("no starter"))?;
-            send(socket, request, &fds)?;
-            receive::<Started>(socket)?
+        // Somebody may have killed the starter; a second time in a row is no accident.
+        let (pid, mut failure) = match self.ask(request, &output, &report, more) {
+            Err(_) => self.ask(request, &output, &report, more)?,
+            asked => asked?,
         };
-        drop((output, report, failure_write));
-        let gone = || io::Error::other("the process that starts actions is gone");
-        let pid = started.ok_or_else(gone)?.0.map_err(io::Error::from_raw_os_error)?;
+        drop((output, report));
         let mut why = Vec::new();
-        let mut failure = failure;
-        failure.read_to_end(&mut why)?;
-        if why.is_empty() {
+        // One that is killed meanwhile resets the connection, and its end is told otherwise.
+        let told = failure.write_all(b"!").and_then(|()| failure.read_to_end(&mut why));
+        if told.is_err() || why.is_empty() {
             return Ok(pid.cast_unsigned());
         }
         // SAFETY: our own child, not reaped yet.
         unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
         Err(reason(&why))
+    }
+
+    /// The process id, and the connection on which the process waits to be let go. Without that, it
+    /// ends by itself: one whose number never arrived must not run beside its successor.
+    fn ask(
+        &self,
+        request: &Request,
+        output: &OwnedFd,
+        report: &OwnedFd,
+        more: &[BorrowedFd<'_>],
+    ) -> io::Result<(i32, UnixStream)> {
+        let (ours, its) = UnixStream::pair()?;
+        let mut fds = vec![output.as_fd(), report.as_fd(), its.as_fd()];
+        fds.extend_from_slice(more);
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = match running.take() {
+            Some(current) => current,
+            None => Running::new(&self.exe, self.root.as_ref()).map_err(io::Error::other)?,
+        };
+        send(&current.socket, request, &fds)?;
+        let gone = || io::Error::other("the process that starts actions is gone");
+        let started = receive::<Started>(&current.socket)?.ok_or_else(gone)?.0;
+        *running = Some(current);
+        Ok((started.map_err(io::Error::from_raw_os_error)?, ours))
+    }
+}
+
+impl Running {
+    fn new(exe: &Path, root: Option<&RootView>) -> Result<Self, String> {
+        let told = |e: io::Error| format!("{}: {e}", exe.display());
+        let (socket, its) = UnixStream::pair().map_err(told)?;
+        let process = Command::new(exe)
+            .arg(COMMAND)
+            .stdin(Stdio::from(OwnedFd::from(its)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(told)?;
+        let running = Self { socket, process };
+        // SAFETY: getpid cannot fail.
+        let parent = unsafe { libc::getpid() };
+        send(&running.socket, &Setup { parent, root: root.cloned() }, &[]).map_err(told)?;
+        let ready = receive::<Result<(), String>>(&running.socket).map_err(told)?;
+        let (ready, _) = ready.ok_or_else(|| "the starter ended at once".to_owned())?;
+        ready?;
+        Ok(running)
     }
 }
 
@@ -104,10 +135,10 @@ fn reason(bytes: &[u8]) -> io::Error {
     }
 }
 
-impl Drop for Starter {
+impl Drop for Running {
     fn drop(&mut self) {
-        // Closed: it ends by itself.
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Told so, it ends by itself.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
         let _ = self.process.wait();
     }
 }

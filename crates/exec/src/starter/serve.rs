@@ -36,8 +36,8 @@ pub fn serve() -> io::Result<()> {
         return Ok(());
     }
     while let Some((request, fds)) = receive::<Request>(&socket)? {
-        let started: Started =
-            start(&request, fds, setup.parent, &parent).map_err(|e| e.raw_os_error().unwrap_or(0));
+        let started: Started = start(&request, fds, setup.parent, &parent, &socket)
+            .map_err(|e| e.raw_os_error().unwrap_or(0));
         send(&socket, &started, &[])?;
     }
     Ok(())
@@ -87,6 +87,7 @@ fn start(
     fds: Vec<OwnedFd>,
     parent: libc::pid_t,
     parent_fd: &OwnedFd,
+    socket: &UnixStream,
 ) -> io::Result<i32> {
     let mut fds = fds.into_iter();
     let mut next = || fds.next().ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF));
@@ -110,6 +111,9 @@ fn start(
     let pid = pid as libc::pid_t;
     check(pid)?;
     if pid == 0 {
+        // Or sim-pipe would not see it when the starter dies.
+        // SAFETY: this process neither uses nor drops it.
+        unsafe { libc::close(socket.as_raw_fd()) };
         // Kept apart: it must be there when everything else went wrong.
         if let Ok(failure) = high(&fds.failure) {
             fail(&failure, &child(request, fds, parent, parent_fd));
@@ -161,6 +165,11 @@ fn prepare(request: &Request, fds: &Fds, parent: &OwnedFd) -> io::Result<()> {
     // SAFETY: system calls with integers and pointers to live values.
     unsafe {
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        // Let go once sim-pipe knows this process.
+        let mut go = 0u8;
+        if libc::read(fds.failure.as_raw_fd(), (&raw mut go).cast(), 1) != 1 {
+            libc::_exit(125);
+        }
         // A parent that died before that sends no signal.
         let mut gone = libc::pollfd { fd: parent.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         if libc::poll(&raw mut gone, 1, 0) != 0 {
