@@ -4,9 +4,11 @@ use crate::error::{CliError, exit};
 use crate::global::Global;
 use crate::{env, kinds, text};
 use sim_exec::{Options, SandboxPolicy};
-use sim_model::{Machine, Plan};
+use sim_model::digest::Canonical;
+use sim_model::{Digest, Machine, Plan};
 use sim_plan::{MachineFacts, OsFiles};
-use sim_store::Store;
+use sim_store::{Store, Watch};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// A planned pipeline.
@@ -18,13 +20,17 @@ pub(crate) struct Project {
     pub(crate) machine: Machine,
 }
 
-impl Project {
-    /// Reads and plans; diagnostics go to standard error.
-    pub(crate) fn load(
-        global: &Global,
-        pipeline: &Path,
-        set: &[(String, String)],
-    ) -> Result<Self, CliError> {
+/// Where a pipeline and its project are, before anything is planned.
+pub(crate) struct Located {
+    pub(crate) root: PathBuf,
+    /// As in [`Project`].
+    pub(crate) file: String,
+    pub(crate) machine: Machine,
+}
+
+impl Located {
+    /// Finds the pipeline file and its project's root.
+    pub(crate) fn find(pipeline: &Path) -> Result<Self, CliError> {
         let pipeline = find_pipeline(pipeline)?;
         let bytes = std::fs::read(&pipeline)
             .map_err(|e| CliError::new(exit::PIPELINE, format!("{}: {e}", pipeline.display())))?;
@@ -49,11 +55,61 @@ impl Project {
             })?
             .to_string_lossy()
             .into_owned();
-        let machine = sim_exec::detect_machine();
+        Ok(Self { root, file, machine: sim_exec::detect_machine() })
+    }
+
+    /// Where the store is: --store, SIM_PIPE_STORE, or `.sim-pipe` in the project's root.
+    pub(crate) fn store_path(&self, global: &Global) -> PathBuf {
+        global.store.clone().or_else(env::store).unwrap_or_else(|| self.root.join(".sim-pipe"))
+    }
+
+    /// A digest of everything that decides what a run does and is no file that it looks at.
+    pub(crate) fn question(&self, set: &[(String, String)]) -> Result<Digest, CliError> {
+        let exe = env::own_exe()?;
+        let stamp = sim_store::Stamp::of(&exe.metadata()?);
+        let mut c = Canonical::new("sim-pipe question v1");
+        c.str(&exe.to_string_lossy()).str(&format!("{stamp:?}"));
+        c.bytes(self.root.as_os_str().as_encoded_bytes()).str(&self.file);
+        c.str(&format!("{:?}", self.machine)).str(&env::path_var());
+        // Where toolchains lie decides what a tool is.
+        for name in ["HOME", "RUSTUP_HOME"] {
+            c.bytes(std::env::var_os(name).unwrap_or_default().as_encoded_bytes());
+        }
+        c.u64(set.len() as u64);
+        for (key, value) in set {
+            c.str(key).str(value);
+        }
+        Ok(c.finish())
+    }
+}
+
+impl Project {
+    /// Reads and plans; diagnostics go to standard error.
+    pub(crate) fn load(
+        global: &Global,
+        pipeline: &Path,
+        set: &[(String, String)],
+    ) -> Result<Self, CliError> {
+        Self::plan(global, Located::find(pipeline)?, set).map(|(project, _)| project)
+    }
+
+    /// The same, with what was looked at; nothing can be concluded from that when there was anything
+    /// to say.
+    pub(crate) fn plan(
+        global: &Global,
+        located: Located,
+        set: &[(String, String)],
+    ) -> Result<(Self, Watch), CliError> {
+        let Located { root, file, machine } = located;
         let facts = MachineFacts { cpus: machine.cpus, ram: machine.ram_bytes };
         let options = sim_plan::Options { overrides: set.to_vec(), ..sim_plan::Options::default() };
-        let files = OsFiles::new(&root);
+        let watch = RefCell::new(Watch::default());
+        let watcher = |path: &Path| watch.borrow_mut().follow(path, sim_exec::unix_ns());
+        let files = OsFiles::new(&root).watched(&watcher);
         let outcome = sim_plan::plan(&files, &file, &kinds::registry(), facts, &options);
+        if !outcome.diagnostics.is_empty() {
+            watch.borrow_mut().give_up();
+        }
         if global.json {
             for d in &outcome.diagnostics {
                 text::out(&serde_json::json!({"v": 1, "diagnostic": d}).to_string());
@@ -63,7 +119,7 @@ impl Project {
         }
         let errors = outcome.errors() + outcome.dropped;
         match outcome.plan {
-            Some(plan) => Ok(Self { root, file, plan, machine }),
+            Some(plan) => Ok((Self { root, file, plan, machine }, watch.into_inner())),
             None => Err(CliError::new(
                 exit::PIPELINE,
                 format!("{} in {}; nothing was run", text::count(errors, "error"), file),
@@ -97,6 +153,7 @@ impl Project {
             pipeline_file: self.file.clone(),
             lock_folder: env::lock_folder(),
             only: None,
+            question: None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! `sim-pipe report`: the site of a pipeline that has run. Never runs physics (P121).
 
-use crate::commands::run::site_path;
+use crate::commands::run::{site_base, site_path};
 use crate::error::{CliError, CliResult, exit};
 use crate::global::Global;
 use crate::progress::Progress;
@@ -71,6 +71,7 @@ pub(crate) fn run(global: &Global, args: &ReportArgs) -> CliResult {
         &cancel,
         &mut progress,
     )?;
+    let base = site_base(&project, args.output.as_deref());
     let mut first = None;
     for index in &reports {
         let outcome = summary.outcomes.get(index);
@@ -78,7 +79,7 @@ pub(crate) fn run(global: &Global, args: &ReportArgs) -> CliResult {
             let reason = outcome.map_or("", |o| o.reason.as_str());
             return Err(CliError::new(exit::ACTION, format!("the report failed: {reason}")));
         };
-        let to = site_path(&project, *index, reports.len(), args.output.as_deref());
+        let to = site_path(&base, &project.plan.actions[*index].label, reports.len());
         let to = site::lay_out(&store, &tree.digest, &to)?;
         text::say(&format!("site: {}", to.join("index.html").display()));
         first.get_or_insert(to);

@@ -3,11 +3,11 @@
 use crate::error::{CliError, CliResult, exit};
 use crate::global::Global;
 use crate::progress::Progress;
-use crate::project::Project;
+use crate::project::{Located, Project};
 use crate::{commands, site, text};
 use clap::Args;
 use sim_exec::{Cancel, Level, SandboxPolicy, Summary};
-use sim_model::Status;
+use sim_model::{Digest, Status};
 use sim_store::Store;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,9 +77,23 @@ fn sandbox(text: &str) -> Result<SandboxPolicy, String> {
 }
 
 pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
-    let project = Project::load(global, &args.pipeline, &args.set)?;
-    let store = project.store(global)?;
+    let located = Located::find(&args.pipeline)?;
+    let place = located.store_path(global);
+    // Whoever asks for more than to have everything done is not served from memory.
+    let plain = args.only.is_empty()
+        && !(args.remeasure || args.retry_failed || args.verify || args.check.is_some());
+    let question = if plain { Some(located.question(&args.set)?) } else { None };
+    if let Some(question) = &question
+        && place.join("format").exists()
+        && let Some(code) = nothing_to_do(global, args, &located, &Store::open(&place)?, question)?
+    {
+        return Ok(code);
+    }
+    let (project, planned) = Project::plan(global, located, &args.set)?;
+    // Only now: a file that is wrong makes no store.
+    let store = Store::open(&place)?;
     let mut options = project.options()?;
+    options.question = question.map(|digest| sim_exec::Question { digest, planned });
     if let Some(jobs) = args.jobs {
         options.jobs = jobs.max(1);
     }
@@ -125,6 +139,37 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
         return Ok(128u8.saturating_add(by as u8));
     }
     Ok(if checked.disagreements.is_empty() { code } else { exit::AUDIT })
+}
+
+/// The run, where an earlier one had nothing to do and nothing changed since.
+fn nothing_to_do(
+    global: &Global,
+    args: &RunArgs,
+    located: &Located,
+    store: &Store,
+    question: &Digest,
+) -> Result<Option<u8>, CliError> {
+    let mut progress = Progress::new(global, "");
+    let settled = sim_exec::run_settled(
+        store,
+        question,
+        &located.file,
+        located.machine.identity(),
+        env!("CARGO_PKG_VERSION"),
+        &mut progress,
+    )?;
+    let Some((settled, wall_ms)) = settled else { return Ok(None) };
+    drop(progress);
+    if !global.json {
+        let time = text::duration(Duration::from_secs_f64(wall_ms / 1e3));
+        let reused = settled.actions.len();
+        text::say(&format!("{}: nothing to do · 0 ran · {reused} reused · {time}", settled.pipeline));
+    }
+    let base = args.output.clone().unwrap_or_else(|| located.root.join("out").join(&settled.pipeline));
+    for (label, tree) in &settled.sites {
+        lay_out_site(global, store, &tree.digest, &site_path(&base, label, settled.sites.len()))?;
+    }
+    Ok(Some(exit::OK))
 }
 
 /// Cancels on the first SIGINT or SIGTERM; a second one ends the program at once. The signal is kept.
@@ -212,36 +257,42 @@ pub(crate) fn lay_out_sites(
     let reports: Vec<usize> = (0..project.plan.actions.len())
         .filter(|i| project.plan.actions[*i].kind == "report")
         .collect();
+    let base = site_base(project, output);
     for index in &reports {
         let Some(tree) = summary.outcomes.get(index).and_then(|o| o.output.as_ref()) else {
             continue;
         };
-        let to = site_path(project, *index, reports.len(), output);
-        let to = site::lay_out(store, &tree.digest, &to)?;
-        if global.json {
-            text::out(&serde_json::json!({"v": 1, "site": to}).to_string());
-        } else {
-            text::say(&format!("site: {}", to.join("index.html").display()));
-        }
+        let label = &project.plan.actions[*index].label;
+        lay_out_site(global, store, &tree.digest, &site_path(&base, label, reports.len()))?;
     }
     Ok(())
 }
 
-/// Where the site of one report action goes.
-pub(crate) fn site_path(
-    project: &Project,
-    index: usize,
-    reports: usize,
-    output: Option<&std::path::Path>,
-) -> PathBuf {
-    let base = output.map_or_else(
-        || project.root.join("out").join(&project.plan.name),
-        std::path::Path::to_path_buf,
-    );
-    if reports == 1 {
-        base
+fn lay_out_site(
+    global: &Global,
+    store: &Store,
+    tree: &Digest,
+    to: &std::path::Path,
+) -> Result<(), CliError> {
+    let to = site::lay_out(store, tree, to)?;
+    if global.json {
+        text::out(&serde_json::json!({"v": 1, "site": to}).to_string());
     } else {
-        let label = project.plan.actions[index].label.replace(['/', '['], ".").replace(']', "");
-        base.join(label)
+        text::say(&format!("site: {}", to.join("index.html").display()));
+    }
+    Ok(())
+}
+
+/// Where the sites of a pipeline go.
+pub(crate) fn site_base(project: &Project, output: Option<&std::path::Path>) -> PathBuf {
+    output.map_or_else(|| project.root.join("out").join(&project.plan.name), PathBuf::from)
+}
+
+/// Where the site of one report action goes: `base`, or a folder in it where there are several.
+pub(crate) fn site_path(base: &std::path::Path, label: &str, reports: usize) -> PathBuf {
+    if reports == 1 {
+        base.to_path_buf()
+    } else {
+        base.join(label.replace(['/', '['], ".").replace(']', ""))
     }
 }

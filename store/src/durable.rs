@@ -55,19 +55,7 @@ impl Store {
     /// Looks for what an earlier boot of the machine left unsynced. If there is any, everything is
     /// hashed again and what is damaged is set aside; the report says what.
     pub fn recover(&self) -> Result<Option<VerifyReport>> {
-        let folder = self.root().join(FOLDER);
-        if self.read_only() || !folder.is_dir() {
-            return Ok(None);
-        }
-        let boot = boot_id();
-        let mut foreign = Vec::new();
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if name.rsplit_once('.').is_none_or(|(id, _)| id != boot) {
-                foreign.push(path);
-            }
-        }
+        let foreign = self.unsynced()?;
         if foreign.is_empty() {
             return Ok(None);
         }
@@ -82,6 +70,29 @@ impl Store {
             }
         }
         Ok(Some(report))
+    }
+
+    /// Whether an earlier boot of the machine left anything unsynced.
+    pub fn must_recover(&self) -> Result<bool> {
+        Ok(!self.unsynced()?.is_empty())
+    }
+
+    /// Markers of other boots.
+    fn unsynced(&self) -> Result<Vec<PathBuf>> {
+        let folder = self.root().join(FOLDER);
+        let mut foreign = Vec::new();
+        if self.read_only() || !folder.is_dir() {
+            return Ok(foreign);
+        }
+        let boot = boot_id();
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.rsplit_once('.').is_none_or(|(id, _)| id != boot) {
+                foreign.push(path);
+            }
+        }
+        Ok(foreign)
     }
 
     fn sync_all(&self) -> Result<()> {

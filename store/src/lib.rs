@@ -27,9 +27,11 @@ mod error;
 pub mod gc;
 mod journal;
 mod locks;
+pub mod path_bytes;
 mod records;
 mod roots;
 pub mod source;
+mod stamp;
 mod stat_cache;
 pub mod substituter;
 pub mod transfer;
@@ -41,8 +43,9 @@ pub use durable::WriteSession;
 pub use error::{Result, StoreError};
 pub use journal::{JournalWriter, RunId};
 pub use locks::{KeyLock, StoreLease};
-pub use records::{Stored, decode as decode_record};
+pub use records::{Brief, Stored, decode as decode_record};
 pub use roots::{Root, RootEntry};
+pub use stamp::{Stamp, Watch};
 pub use stat_cache::StatCache;
 
 use fs_err as fs;
@@ -149,6 +152,11 @@ impl Store {
         self.root.join("trees")
     }
 
+    /// The folder with all records.
+    pub fn records_folder(&self) -> PathBuf {
+        self.root.join("records")
+    }
+
     /// The folder in which [`Store::scratch`] makes folders.
     pub fn scratch_folder(&self) -> PathBuf {
         self.root.join("tmp")
@@ -157,6 +165,11 @@ impl Store {
     /// A file of the disposable cache.
     pub fn cache_file(&self, name: &str) -> PathBuf {
         self.root.join("cache").join(name)
+    }
+
+    /// Writes a file of the disposable cache, whole or not at all.
+    pub fn write_cache(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        write_atomic(&self.root, path, bytes, false)
     }
 
     /// A new empty folder below `tmp/`, removed with all it holds when the guard is dropped.

@@ -3,12 +3,51 @@
 //! A record file is one line naming the format and the BLAKE3 of what follows, then JSON:
 //! `sim-pipe record 1 HASH\n{…}\n`. A flipped bit, a cut or a foreign file is found on reading.
 
-use crate::{Result, Store, StoreError, sync_dir};
+use crate::{Result, Store, StoreError, Watch, sync_dir};
 use fs_err as fs;
 use sim_model::record::RECORD_VERSION;
-use sim_model::{Digest, Record};
+use serde::Deserialize;
+use sim_model::{Digest, Record, Status, TreeRef};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// The part of a record that tells whether and how its result is used.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Brief {
+    /// Key.
+    pub key: Digest,
+    /// Generation.
+    pub generation: u32,
+    /// How it ended.
+    pub status: Status,
+    /// Why, for everything but `ok`.
+    #[serde(default)]
+    pub reason: String,
+    /// Outputs.
+    #[serde(default)]
+    pub output: Option<TreeRef>,
+    /// BLAKE3 of the record's JSON text.
+    #[serde(skip, default = "unnamed")]
+    pub digest: Digest,
+}
+
+fn unnamed() -> Digest {
+    Digest::from_bytes([0; 32])
+}
+
+impl From<&Stored> for Brief {
+    fn from(stored: &Stored) -> Self {
+        let r = &stored.record;
+        Self {
+            key: r.key,
+            generation: r.generation,
+            status: r.status,
+            reason: r.reason.clone(),
+            output: r.output.clone(),
+            digest: stored.digest,
+        }
+    }
+}
 
 /// A record as it lies in the store.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,11 +67,28 @@ impl Store {
 
     /// The newest record of a key.
     pub fn record(&self, key: &Digest) -> Result<Option<Stored>> {
+        let Some((path, bytes)) = self.newest(key)? else { return Ok(None) };
+        decode(&bytes).map(Some).map_err(|problem| StoreError::DamagedRecord { path, problem })
+    }
+
+    /// The same without most of it: what a run asks ten thousand times.
+    pub fn brief(&self, key: &Digest) -> Result<Option<Brief>> {
+        let Some((path, bytes)) = self.newest(key)? else { return Ok(None) };
+        let brief = open(&bytes).and_then(|(body, digest)| {
+            let brief: Brief = serde_json::from_slice(body).map_err(|e| e.to_string())?;
+            Ok(Brief { digest, ..brief })
+        });
+        brief.map(Some).map_err(|problem| StoreError::DamagedRecord { path, problem })
+    }
+
+    fn newest(&self, key: &Digest) -> Result<Option<(PathBuf, Vec<u8>)>> {
         let mut newest = None;
         for generation in 0.. {
-            match read_stored(&self.record_path(key, generation))? {
-                Some(record) => newest = Some(record),
-                None => break,
+            let path = self.record_path(key, generation);
+            match std::fs::read(&path) {
+                Ok(bytes) => newest = Some((path, bytes)),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => break,
+                Err(e) => return Err(StoreError::at(&path, e)),
             }
         }
         Ok(newest)
@@ -77,6 +133,36 @@ impl Store {
                 }
             }
             generation += 1;
+        }
+    }
+
+    /// Adds records, given by key and generation, to what is watched, and that they are the newest of
+    /// their keys. When one is not, nothing can be concluded from them.
+    pub fn watch_records(&self, keys: &[(Digest, u32)], watch: &mut Watch, now_ns: i128) {
+        let mut newest = std::collections::HashMap::new();
+        let shards: std::collections::BTreeSet<u8> = keys.iter().map(|k| k.0.as_bytes()[0]).collect();
+        for shard in shards {
+            let dir = self.root().join("records").join(format!("{shard:02x}"));
+            // Looked at before it is listed: what comes in between shows.
+            watch.follow(&dir, now_ns);
+            for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let Some(name) = name.to_str() else { continue };
+                let (key, generation) = name.split_once('.').unwrap_or((name, "0"));
+                if let (Ok(key), Ok(generation)) = (key.parse::<Digest>(), generation.parse::<u32>()) {
+                    let known = newest.entry(key).or_insert(generation);
+                    *known = generation.max(*known);
+                }
+            }
+        }
+        for (key, generation) in keys {
+            let path = self.record_path(key, *generation);
+            match path.symlink_metadata() {
+                Ok(meta) if newest.get(key) == Some(generation) => {
+                    watch.itself(&path, &meta, now_ns);
+                }
+                _ => watch.give_up(),
+            }
         }
     }
 
@@ -138,6 +224,13 @@ fn read_stored(path: &Path) -> Result<Option<Stored>> {
 
 /// Decodes the bytes of a record file. The error is a sentence about the file, "it …".
 pub fn decode(bytes: &[u8]) -> std::result::Result<Stored, String> {
+    let (body, digest) = open(bytes)?;
+    let record = serde_json::from_slice(body).map_err(|e| e.to_string())?;
+    Ok(Stored { record, digest })
+}
+
+/// The JSON text of a record file, which is what its first line says, and its digest.
+fn open(bytes: &[u8]) -> std::result::Result<(&[u8], Digest), String> {
     let newline = bytes.iter().position(|b| *b == b'\n').ok_or("it has no first line")?;
     let head = std::str::from_utf8(&bytes[..newline]).map_err(|_| "its first line is not text")?;
     let body = &bytes[newline + 1..];
@@ -156,6 +249,5 @@ pub fn decode(bytes: &[u8]) -> std::result::Result<Stored, String> {
     if found != expected {
         return Err(format!("its content hashes to {found}, its first line says {expected}"));
     }
-    let record = serde_json::from_slice(body).map_err(|e| e.to_string())?;
-    Ok(Stored { record, digest: found })
+    Ok((body, found))
 }

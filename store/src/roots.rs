@@ -72,7 +72,8 @@ impl Store {
         })
     }
 
-    fn root_path(&self, name: &str) -> std::path::PathBuf {
+    /// Where the root of this name is, or would be.
+    pub fn root_path(&self, name: &str) -> std::path::PathBuf {
         self.root().join("roots").join(format!("{name}.json"))
     }
 

@@ -39,6 +39,9 @@ fn hash_below(path: &Path, cache: &mut StatCache, now_ns: i128, depth: usize) ->
         });
     }
     let meta = fs::symlink_metadata(path)?;
+    if let Some(watch) = &mut cache.watch {
+        watch.itself(path, &meta, now_ns);
+    }
     let kind = meta.file_type();
     if kind.is_symlink() {
         // The top may be a link (a user's `data -> /big/disk`): its target is meant.
@@ -74,6 +77,10 @@ fn hash_below(path: &Path, cache: &mut StatCache, now_ns: i128, depth: usize) ->
         let entry = entry?;
         let name = entry.file_name();
         if skipped(name.as_bytes(), entry.file_type()?.is_dir(), path) {
+            // A folder is left out as a store for what lies in it.
+            if let Some(watch) = &mut cache.watch {
+                watch.follow(&entry.path().join("format"), now_ns);
+            }
             continue;
         }
         let node = hash_below(&entry.path(), cache, now_ns, depth + 1)?;

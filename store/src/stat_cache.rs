@@ -5,41 +5,17 @@
 //! same tick of the clock as it was hashed could change again without its times changing (the
 //! "racy" case known from git), so such an entry is never trusted.
 
+use crate::stamp::{Stamp, Watch};
 use crate::{Result, Store, write_atomic};
 use sim_model::Digest;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Two seconds: coarser than any file system's clock in use.
 const RACY_NS: i128 = 2_000_000_000;
 const MAGIC: &[u8; 16] = b"sim-pipe-stat-1\n";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    mtime_ns: i128,
-    ctime_ns: i128,
-    mode: u32,
-}
-
-impl Stamp {
-    fn of(meta: &Metadata) -> Self {
-        let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.len(),
-            mtime_ns: ns(meta.mtime(), meta.mtime_nsec()),
-            ctime_ns: ns(meta.ctime(), meta.ctime_nsec()),
-            mode: meta.mode(),
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -52,13 +28,25 @@ struct Entry {
 pub struct StatCache {
     entries: HashMap<PathBuf, Entry>,
     changed: bool,
+    /// What was looked at, where somebody wants to know.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl StatCache {
     /// Reads the cache of a store.
     pub fn load(store: &Store) -> Self {
         let bytes = std::fs::read(store.cache_file("stat-v1")).unwrap_or_default();
-        Self { entries: decode(&bytes).unwrap_or_default(), changed: false }
+        Self { entries: decode(&bytes).unwrap_or_default(), ..Self::default() }
+    }
+
+    /// From now on, keeps what is looked at.
+    pub fn watch(&mut self) {
+        self.watch = Some(Watch::default());
+    }
+
+    /// What was looked at since [`Self::watch`].
+    pub fn watched(&mut self) -> Option<Watch> {
+        self.watch.take()
     }
 
     /// Writes it back if it changed.
@@ -146,6 +134,7 @@ fn decode(bytes: &[u8]) -> Option<HashMap<PathBuf, Entry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     const LATER: i128 = i128::MAX / 4;
 

@@ -10,7 +10,7 @@
 //! This finds edits by people and programs. It does not find a disk that loses bits: `--verify` and
 //! `store verify` hash.
 
-use crate::{Result, Store, StoreError};
+use crate::{Result, Store, StoreError, Watch};
 use fs_err as fs;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use sim_model::Digest;
@@ -51,7 +51,38 @@ fn below_is_older(dir: &Path, taken: (i64, i64)) -> Result<bool> {
     Ok(true)
 }
 
+/// Adds a tree and all below it to what is watched; false when it was touched.
+fn watch_all(path: &Path, meta: &Metadata, watch: &mut Watch, now_ns: i128) -> Result<bool> {
+    let taken = (meta.ctime(), meta.ctime_nsec());
+    watch.itself(path, meta, now_ns);
+    let mut todo = if meta.is_dir() { vec![path.to_path_buf()] } else { Vec::new() };
+    while let Some(dir) = todo.pop() {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let (meta, path) = (entry.metadata()?, entry.path());
+            if (meta.ctime(), meta.ctime_nsec()) > taken {
+                return Ok(false);
+            }
+            watch.itself(&path, &meta, now_ns);
+            if meta.is_dir() {
+                todo.push(path);
+            }
+        }
+    }
+    Ok((meta.mtime(), meta.mtime_nsec()) == (TAKEN, 0))
+}
+
 impl Store {
+    /// Adds a tree to what is watched, if it was not touched since it was taken in; otherwise
+    /// nothing can be concluded from it.
+    pub fn watch_tree(&self, digest: &Digest, watch: &mut Watch, now_ns: i128) {
+        let path = self.tree_path(digest);
+        let meta = fs::symlink_metadata(&path);
+        if !meta.is_ok_and(|m| watch_all(&path, &m, watch, now_ns).unwrap_or(false)) {
+            watch.give_up();
+        }
+    }
+
     /// Whether a tree is there and is what its name says, hashing it only where its times say that it
     /// was touched.
     pub fn intact(&self, digest: &Digest) -> Result<bool> {

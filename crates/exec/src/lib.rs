@@ -21,6 +21,7 @@ mod resolve;
 mod run;
 mod sandbox;
 mod schedule;
+mod settled;
 mod spawn;
 mod starter;
 mod supervise;
@@ -36,6 +37,7 @@ pub use preview::{Preview, State, preview};
 pub use resolve::{Outcome, Outcomes, Resolved, Resolver};
 pub use run::{Observer, Options, Summary, run};
 pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
+pub use settled::{Question, Settled, run_settled};
 pub use starter::serve as serve_starter;
 pub use tools::Tools;
 

@@ -4,7 +4,7 @@ use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
 use crate::run::{Options, usable};
 use sim_model::{Class, Status};
-use sim_store::{StoreError, Stored};
+use sim_store::{Brief, StoreError, Stored};
 use std::sync::Arc;
 
 /// What would become of one action.
@@ -62,8 +62,8 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
                     };
                     let forced = options.remeasure && action.class == Class::Measured;
                     match stored {
-                        Some(s) if !forced && usable(resolver.store, options, &s)? => {
-                            outcomes.insert(i, Arc::new(Outcome::of(&s)));
+                        Some(s) if !forced && usable(resolver.store, options, &Brief::from(&s))? => {
+                            outcomes.insert(i, Arc::new(Outcome::of(&Brief::from(&s))));
                             State::Reused(Box::new(s))
                         }
                         _ => State::WouldRun(Box::new(resolved)),

@@ -8,7 +8,7 @@ use sim_model::plan::PlannedInput;
 use sim_model::record::RecordInput;
 use sim_model::{Component, Digest, Machine, Plan, PlannedAction, Status, TreeRef};
 use sim_store::tree::{LinkRule, Node, scan};
-use sim_store::{StatCache, Store, Stored};
+use sim_store::{Brief, StatCache, Store, Watch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,15 +32,14 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome that a record tells.
-    pub fn of(stored: &Stored) -> Self {
-        let r = &stored.record;
+    pub fn of(record: &Brief) -> Self {
         Self {
-            key: Some(r.key),
-            generation: r.generation,
-            record: Some(stored.digest),
-            status: Some(r.status),
-            reason: r.reason.clone(),
-            output: r.output.clone(),
+            key: Some(record.key),
+            generation: record.generation,
+            record: Some(record.digest),
+            status: Some(record.status),
+            reason: record.reason.clone(),
+            output: record.output.clone(),
         }
     }
 
@@ -137,9 +136,30 @@ impl<'a> Resolver<'a> {
         Ok(lock(&self.stat_cache).save(self.store)?)
     }
 
+    /// From now on, keeps what is looked at to compute keys.
+    pub(crate) fn watch(&self) {
+        lock(&self.stat_cache).watch();
+        self.tools.watch();
+    }
+
+    /// What was looked at since [`Self::watch`].
+    pub(crate) fn watched(&self) -> Watch {
+        let mut all = Watch::default();
+        match (lock(&self.stat_cache).watched(), self.tools.watched()) {
+            (Some(sources), Some(tools)) => {
+                all.join(sources);
+                all.join(tools);
+            }
+            _ => all.give_up(),
+        }
+        all
+    }
+
     /// Forgets what sources looked like, after one of them changed.
     pub(crate) fn forget_sources(&self) {
         lock(&self.sources).clear();
+        // What was seen before and what is seen now do not go together.
+        lock(&self.stat_cache).watched();
     }
 
     /// The label of the first action that stops this one from running.

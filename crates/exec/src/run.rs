@@ -8,6 +8,7 @@ use crate::host_paths;
 use crate::outputs;
 use crate::process::{self, Finished, Stop};
 use crate::resolve::{Outcomes, Resolved, Resolver};
+use crate::settled::Question;
 use crate::sandbox::{self, Host, Level, Policy, Sandbox, View};
 use crate::spawn::Ended;
 use crate::workplace::Workplace;
@@ -17,7 +18,7 @@ use sim_model::record::{RECORD_VERSION, Usage};
 use sim_model::request::{StageStatus, StatusFile};
 use sim_model::{Class, PlannedAction, Record, Status};
 use sim_store::tree::LinkRule;
-use sim_store::{Store, Stored};
+use sim_store::{Brief, Store, Stored};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -54,6 +55,8 @@ pub struct Options {
     pub lock_folder: PathBuf,
     /// Only these actions and what they need; all when absent.
     pub only: Option<Vec<usize>>,
+    /// What the next run must ask to be told that there is nothing to do; see [`Question`].
+    pub question: Option<Question>,
 }
 
 /// Sees events as they happen. Called from one thread.
@@ -118,14 +121,13 @@ pub(crate) enum Done {
     /// It ran and its record is written.
     Ran(Box<Stored>),
     /// Another process ran it meanwhile.
-    Waited(Box<Stored>),
+    Waited(Box<Brief>),
     /// It was interrupted; nothing is recorded.
     Interrupted,
 }
 
 /// Whether a record may be used instead of running.
-pub(crate) fn usable(store: &Store, options: &Options, stored: &Stored) -> Result<bool> {
-    let r = &stored.record;
+pub(crate) fn usable(store: &Store, options: &Options, r: &Brief) -> Result<bool> {
     if !r.status.reusable() || (options.retry_failed && r.status != Status::Ok) {
         return Ok(false);
     }
@@ -186,7 +188,7 @@ impl Context<'_> {
             let Some(_key_lock) = self.wait_for(lock, BY_KEY, tell)? else {
                 return Ok(Done::Interrupted);
             };
-            let stored = match store.record(&resolved.key) {
+            let stored = match store.brief(&resolved.key) {
                 // Out of the way of the record to come.
                 Err(sim_store::StoreError::DamagedRecord { path, .. }) => {
                     store.quarantine(&path)?;
@@ -242,7 +244,7 @@ impl Context<'_> {
         resolved: &Resolved,
         outcomes: &Outcomes,
         elsewhere: &Store,
-    ) -> Result<Option<Box<Stored>>> {
+    ) -> Result<Option<Brief>> {
         let Some(_in_use) = self.use_machine(action.class, &|_| {})? else { return Ok(None) };
         let work = Workplace::new(elsewhere)?;
         let (level, verify) = (self.sandbox()?.level, self.options.verify);
@@ -260,7 +262,8 @@ impl Context<'_> {
             return Err(ExecError::Unsettled { label: action.label.clone(), path });
         };
         match self.run_in(action, resolved, &dir, elsewhere)? {
-            Done::Ran(stored) | Done::Waited(stored) => Ok(Some(stored)),
+            Done::Ran(stored) => Ok(Some(Brief::from(&*stored))),
+            Done::Waited(brief) => Ok(Some(*brief)),
             Done::Interrupted => Ok(None),
         }
     }

@@ -9,7 +9,7 @@
 
 use crate::landlock_rules;
 use crate::spawn::{self, Child, Spec};
-use crate::starter::{KEPT, Mount, Place, RootView, Starter};
+use crate::starter::{HostPath, KEPT, Mount, Place, RootView, Starter};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -172,10 +172,10 @@ impl Host {
 
     /// What processes are given parts of, in the order of [`SCRATCH`], [`TREES`] and then the paths
     /// below /tmp.
-    fn sources(&self) -> Vec<(PathBuf, bool)> {
+    fn sources(&self) -> Vec<(HostPath, bool)> {
         let trees = self.trees.clone().unwrap_or_else(|| self.scratch.clone());
-        let mut all = vec![(self.scratch.clone(), false), (trees, true)];
-        all.extend(self.below_tmp().map(|p| (p.clone(), true)));
+        let mut all = vec![(HostPath(self.scratch.clone()), false), (HostPath(trees), true)];
+        all.extend(self.below_tmp().map(|p| (HostPath(p.clone()), true)));
         all
     }
 }
@@ -205,8 +205,8 @@ impl Sandbox {
     /// kernel ends them with it.
     pub(crate) fn start(level: Level, host: Host) -> Result<Self, String> {
         let root = (level == Level::Namespaces).then(|| RootView {
-            read: host.read.iter().filter(|p| !hidden(p)).cloned().collect(),
-            devices: host.devices.clone(),
+            read: host.read.iter().filter(|p| !hidden(p)).cloned().map(HostPath).collect(),
+            devices: host.devices.iter().cloned().map(HostPath).collect(),
             sources: host.sources(),
         });
         let starter = Starter::new(&host.exe, root)?;

@@ -12,10 +12,11 @@
 use crate::cancel::Cancel;
 use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
+use crate::settled;
 use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
-use sim_store::{JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
+use sim_store::{Brief, JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::mpsc;
@@ -105,6 +106,9 @@ pub fn run(
     let _lease = store.lease()?;
     let identity = machine.identity();
     let resolver = Resolver::new(store, plan, root, machine, options.path_var.clone());
+    if options.question.is_some() {
+        resolver.watch();
+    }
     let id = RunId::new(crate::unix_ms(), std::process::id());
     let journal = if store.read_only() { None } else { Some(store.journal(&id)?) };
     let n = plan.actions.len();
@@ -152,10 +156,13 @@ pub fn run(
     let result = s.drive(&context, cancel);
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
     s.summary.interrupted = cancel.is_set();
-    s.finish(&id)?;
+    let root_name = s.finish(&id)?;
     resolver.save()?;
     if let Some(session) = s.session.take() {
         session.finish()?;
+    }
+    if let (Ok(()), Some(question), Some(root_name)) = (&result, &options.question, root_name) {
+        settled::keep(&resolver, question, &s.outcomes, &s.wanted, &root_name)?;
     }
     result.map(|()| {
         let mut summary = s.summary;
@@ -354,7 +361,7 @@ impl Scheduler<'_, '_> {
             let found = if forced {
                 None
             } else {
-                let stored = match self.resolver.store.record(&resolved.key) {
+                let stored = match self.resolver.store.brief(&resolved.key) {
                     Ok(stored) => stored,
                     // A damaged record is as good as none; `store verify` names it.
                     Err(sim_store::StoreError::DamagedRecord { .. }) => None,
@@ -371,8 +378,8 @@ impl Scheduler<'_, '_> {
                     let event = Event::ActionReused {
                         label: action.label.clone(),
                         key: resolved.key,
-                        status: stored.record.status,
-                        generation: stored.record.generation,
+                        status: stored.status,
+                        generation: stored.generation,
                     };
                     self.emit(Some(index), event)?;
                     self.settle(index, Outcome::of(&stored));
@@ -399,7 +406,7 @@ impl Scheduler<'_, '_> {
             Done::Interrupted => {}
             Done::Waited(stored) => {
                 self.summary.reused += 1;
-                self.emit(Some(index), Event::ActionWaited { label, key: stored.record.key })?;
+                self.emit(Some(index), Event::ActionWaited { label, key: stored.key })?;
                 self.settle(index, Outcome::of(&stored));
             }
             Done::Ran(stored) => {
@@ -415,7 +422,7 @@ impl Scheduler<'_, '_> {
                     warnings: r.warnings.clone(),
                 };
                 self.emit(Some(index), event)?;
-                self.settle(index, Outcome::of(&stored));
+                self.settle(index, Outcome::of(&Brief::from(&*stored)));
             }
         }
         Ok(())
@@ -434,8 +441,8 @@ impl Scheduler<'_, '_> {
         self.unblocked[first..].reverse();
     }
 
-    /// Writes the root and the end of the journal.
-    fn finish(&mut self, id: &RunId) -> Result<()> {
+    /// Writes the root and the end of the journal. Gives the root's name, if it is that of a whole run.
+    fn finish(&mut self, id: &RunId) -> Result<Option<String>> {
         let failed = self.outcomes.values();
         let failed = failed.filter(|o| o.status.is_some_and(|s| s != Status::Ok)).count() as u64;
         let event = Event::RunFinished {
@@ -448,7 +455,7 @@ impl Scheduler<'_, '_> {
         };
         self.emit(None, event)?;
         if self.resolver.store.read_only() {
-            return Ok(());
+            return Ok(None);
         }
         let entries: Vec<RootEntry> = self
             .plan
@@ -488,7 +495,7 @@ impl Scheduler<'_, '_> {
         if !unchanged {
             self.resolver.store.put_root(&name, &root)?;
         }
-        Ok(())
+        Ok(whole.then_some(name))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use fs_err as fs;
 use sim_model::Digest;
+use sim_store::Watch;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ struct Known {
     by_name: BTreeMap<(String, String), Option<String>>,
     by_stamp: BTreeMap<String, String>,
     changed: bool,
+    watch: Option<Watch>,
 }
 
 impl Tools {
@@ -63,6 +65,17 @@ impl Tools {
             .unwrap_or_default();
         let known = Known { by_stamp, ..Known::default() };
         Self { path_var, cache_file, known: Mutex::new(known) }
+    }
+
+    /// From now on, keeps what is looked at.
+    pub(crate) fn watch(&self) {
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.watch = Some(Watch::default());
+    }
+
+    /// What was looked at since [`Self::watch`].
+    pub(crate) fn watched(&self) -> Option<Watch> {
+        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).watch.take()
     }
 
     /// The PATH in force.
@@ -87,6 +100,18 @@ impl Tools {
         let asked = (path_var.to_owned(), name.to_owned());
         if let Some(found) = known.by_name.get(&asked) {
             return found.clone();
+        }
+        let now = crate::unix_ns();
+        if let Some(watch) = &mut known.watch {
+            // The first one counts, so those that are not there count, too.
+            let found = find(name, path_var);
+            for dir in path_var.split(':').filter(|d| d.starts_with('/')) {
+                let path = Path::new(dir).join(name);
+                watch.follow(&path, now);
+                if Some(&path) == found.as_ref() {
+                    break;
+                }
+            }
         }
         let identity = find(name, path_var).and_then(|path| {
             let real = fs::canonicalize(&path).ok()?;
@@ -129,7 +154,11 @@ impl Tools {
             };
             let stands_for_another =
                 !bytes.starts_with(b"\x7fELF") || real.file_name().is_some_and(|f| f == "rustup");
-            if !stands_for_another {
+            if stands_for_another {
+                if let Some(watch) = &mut known.watch {
+                    watch.give_up();
+                }
+            } else {
                 known.by_stamp.insert(stamp, identity.clone());
                 known.changed = true;
             }

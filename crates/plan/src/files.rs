@@ -33,15 +33,28 @@ pub trait Files {
 }
 
 /// Files on disk.
-#[derive(Clone, Debug)]
-pub struct OsFiles {
+pub struct OsFiles<'w> {
     root: PathBuf,
+    watcher: Option<&'w dyn Fn(&Path)>,
 }
 
-impl OsFiles {
+impl<'w> OsFiles<'w> {
     /// Files below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), watcher: None }
+    }
+
+    /// The same, with someone who is told of every path before it is looked at: whatever the planner
+    /// learns of the disk can change only when one of them does.
+    #[must_use]
+    pub fn watched(self, watcher: &'w dyn Fn(&Path)) -> Self {
+        Self { watcher: Some(watcher), ..self }
+    }
+
+    fn tell(&self, path: &Path) {
+        if let Some(watcher) = self.watcher {
+            watcher(path);
+        }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -49,9 +62,10 @@ impl OsFiles {
     }
 }
 
-impl Files for OsFiles {
+impl Files for OsFiles<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         use std::io::Read;
+        self.tell(&self.at(path));
         let file = std::fs::File::open(self.at(path)).map_err(|e| e.to_string())?;
         let meta = file.metadata().map_err(|e| e.to_string())?;
         if !meta.is_file() {
@@ -66,18 +80,20 @@ impl Files for OsFiles {
     }
 
     fn kind(&self, path: &str) -> Option<FileKind> {
+        self.tell(&self.at(path));
         let meta = std::fs::metadata(self.at(path)).ok()?;
         Some(if meta.is_dir() { FileKind::Folder } else { FileKind::File })
     }
 
     fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String> {
         let mut found = Vec::new();
-        walk(&self.at(folder), folder, depth, &mut found)?;
+        walk(&self.at(folder), folder, depth, &mut found, &|path| self.tell(path))?;
         found.sort_unstable();
         Ok(found)
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
+        self.tell(&self.at(folder));
         let Ok(entries) = std::fs::read_dir(self.at(folder)) else { return Vec::new() };
         let names = entries.take(MAX_LISTED).filter_map(|e| e.ok()?.file_name().into_string().ok());
         names.collect()
@@ -85,7 +101,14 @@ impl Files for OsFiles {
 }
 
 /// Depth is bounded by the path length that the system allows, since links are not followed.
-fn walk(at: &Path, name: &str, depth: usize, found: &mut Vec<String>) -> Result<(), String> {
+fn walk(
+    at: &Path,
+    name: &str,
+    depth: usize,
+    found: &mut Vec<String>,
+    looked: &dyn Fn(&Path),
+) -> Result<(), String> {
+    looked(at);
     let tell = |e: std::io::Error| format!("{}: {e}", if name.is_empty() { "." } else { name });
     for entry in std::fs::read_dir(at).map_err(tell)? {
         let entry = entry.map_err(tell)?;
@@ -98,8 +121,8 @@ fn walk(at: &Path, name: &str, depth: usize, found: &mut Vec<String>) -> Result<
         };
         let path = if name.is_empty() { text.to_owned() } else { format!("{name}/{text}") };
         if entry.file_type().map_err(tell)?.is_dir() {
-            if depth > 1 && !no_source(&path, &entry.path()) {
-                walk(&entry.path(), &path, depth - 1, found)?;
+            if depth > 1 && !no_source(&path, &entry.path(), looked) {
+                walk(&entry.path(), &path, depth - 1, found, looked)?;
             }
             continue;
         }
@@ -113,11 +136,14 @@ fn walk(at: &Path, name: &str, depth: usize, found: &mut Vec<String>) -> Result<
 
 /// Folders that a pattern passes by, as a whole folder given as an input does: what programs leave
 /// beside their sources, and stores. One that a pattern names is looked into all the same.
-fn no_source(name: &str, at: &Path) -> bool {
+fn no_source(name: &str, at: &Path, looked: &dyn Fn(&Path)) -> bool {
     match name.rsplit('/').next().unwrap_or(name) {
         "__pycache__" => true,
         "target" => at.parent().is_some_and(|p| p.join("Cargo.toml").is_file()),
-        _ => std::fs::read(at.join("format")).is_ok_and(|b| b.starts_with(b"sim-pipe store ")),
+        _ => {
+            looked(&at.join("format"));
+            std::fs::read(at.join("format")).is_ok_and(|b| b.starts_with(b"sim-pipe store "))
+        }
     }
 }
 

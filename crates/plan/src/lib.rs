@@ -92,12 +92,22 @@ impl Outcome {
 /// The value of `pipeline.root`, if the text has one: how the project's root lies relative to the
 /// pipeline file. To be asked before [`plan`], which wants paths relative to that root.
 pub fn project_root(pipeline_text: &str) -> Option<String> {
-    let mut sink = diag::Sink::default();
-    let table = doc::parse(pipeline_text, 0, &mut sink);
-    let doc::Val::Table(head) = &table.get("pipeline")?.node.val else { return None };
-    match &head.get("root")?.node.val {
-        doc::Val::Str(root) => Some(root.clone().into_owned()),
-        _ => None,
+    let ask = |text: &str| {
+        let mut sink = diag::Sink::default();
+        let table = doc::parse(text, 0, &mut sink);
+        let doc::Val::Table(head) = &table.get("pipeline")?.node.val else { return None };
+        let root = head.get("root").and_then(|root| match &root.node.val {
+            doc::Val::Str(root) => Some(root.clone().into_owned()),
+            _ => None,
+        });
+        Some((root, sink.failed()))
+    };
+    // A table can be defined only once. So what stands before the first stage has it whole, if that
+    // is a document at all; ten thousand stages need not be read twice.
+    let head = pipeline_text.find("\n[[").and_then(|end| ask(&pipeline_text[..end]));
+    match head {
+        Some((root, false)) => root,
+        _ => ask(pipeline_text)?.0,
     }
 }
 

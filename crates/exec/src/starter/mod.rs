@@ -16,7 +16,7 @@ mod wire;
 
 pub(crate) use serve::KEPT;
 pub use serve::serve;
-pub(crate) use wire::{Mount, Place, Request, RootView};
+pub(crate) use wire::{HostPath, Mount, Place, Request, RootView};
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

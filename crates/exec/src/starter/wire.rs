@@ -11,7 +11,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// More than any request holds: output, report, failure, rules, one kept.
 const MAX_FDS: usize = 8;
@@ -27,25 +27,39 @@ pub(crate) struct Setup {
     pub(crate) root: Option<RootView>,
 }
 
+/// A path on the host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct HostPath(#[serde(with = "sim_store::path_bytes")] pub(crate) PathBuf);
+
+impl std::ops::Deref for HostPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
 /// What the root of a confined process shows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RootView {
     /// Host paths, read-only, at the same place.
-    pub(crate) read: Vec<PathBuf>,
+    pub(crate) read: Vec<HostPath>,
     /// Devices.
-    pub(crate) devices: Vec<PathBuf>,
+    pub(crate) devices: Vec<HostPath>,
     /// Folders of which each request names parts, with whether they are read-only.
-    pub(crate) sources: Vec<(PathBuf, bool)>,
+    pub(crate) sources: Vec<(HostPath, bool)>,
 }
 
 /// One process to start. Descriptors, in this order: standard output and error, the supervisor's
 /// report, failures before exec; then landlock rules and the kept one, where there are any.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
+    #[serde(with = "sim_store::path_bytes")]
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     /// Working folder as the process sees it.
+    #[serde(with = "sim_store::path_bytes")]
     pub(crate) cwd: PathBuf,
     /// Namespaces of its own, and what is mounted in them.
     pub(crate) place: Option<Place>,
@@ -59,6 +73,7 @@ pub(crate) struct Place {
     /// Whether it uses the host's network.
     pub(crate) network: bool,
     /// A folder for mount points, in memory.
+    #[serde(with = "sim_store::path_bytes")]
     pub(crate) points: PathBuf,
     /// In this order. What is mounted on must be there, or lie in `points`.
     pub(crate) mounts: Vec<Mount>,
@@ -70,7 +85,9 @@ pub(crate) struct Mount {
     /// Index in [`RootView::sources`].
     pub(crate) source: usize,
     /// Path below it; empty for all of it.
+    #[serde(with = "sim_store::path_bytes")]
     pub(crate) part: PathBuf,
+    #[serde(with = "sim_store::path_bytes")]
     pub(crate) to: PathBuf,
 }
 
