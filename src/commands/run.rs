@@ -163,9 +163,13 @@ fn nothing_to_do(
     if !global.json {
         let time = text::duration(Duration::from_secs_f64(wall_ms / 1e3));
         let reused = settled.actions.len();
-        text::say(&format!("{}: nothing to do · 0 ran · {reused} reused · {time}", settled.pipeline));
+        text::say(&format!(
+            "{}: nothing to do · 0 ran · {reused} reused · {time}",
+            settled.pipeline
+        ));
     }
-    let base = args.output.clone().unwrap_or_else(|| located.root.join("out").join(&settled.pipeline));
+    let base =
+        args.output.clone().unwrap_or_else(|| located.root.join("out").join(&settled.pipeline));
     for (label, tree) in &settled.sites {
         lay_out_site(global, store, &tree.digest, &site_path(&base, label, settled.sites.len()))?;
     }

@@ -5,8 +5,8 @@
 
 use crate::{Result, Store, StoreError, Watch, sync_dir};
 use fs_err as fs;
-use sim_model::record::RECORD_VERSION;
 use serde::Deserialize;
+use sim_model::record::RECORD_VERSION;
 use sim_model::{Digest, Record, Status, TreeRef};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,8 @@ impl Store {
     /// their keys. When one is not, nothing can be concluded from them.
     pub fn watch_records(&self, keys: &[(Digest, u32)], watch: &mut Watch, now_ns: i128) {
         let mut newest = std::collections::HashMap::new();
-        let shards: std::collections::BTreeSet<u8> = keys.iter().map(|k| k.0.as_bytes()[0]).collect();
+        let shards: std::collections::BTreeSet<u8> =
+            keys.iter().map(|k| k.0.as_bytes()[0]).collect();
         for shard in shards {
             let dir = self.root().join("records").join(format!("{shard:02x}"));
             // Looked at before it is listed: what comes in between shows.
@@ -149,7 +150,9 @@ impl Store {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
                 let (key, generation) = name.split_once('.').unwrap_or((name, "0"));
-                if let (Ok(key), Ok(generation)) = (key.parse::<Digest>(), generation.parse::<u32>()) {
+                if let (Ok(key), Ok(generation)) =
+                    (key.parse::<Digest>(), generation.parse::<u32>())
+                {
                     let known = newest.entry(key).or_insert(generation);
                     *known = generation.max(*known);
                 }

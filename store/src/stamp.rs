@@ -113,14 +113,19 @@ impl Watch {
 
     /// One that looks up what lies in these absolute folders from there.
     pub fn anchored(anchors: Vec<PathBuf>) -> Self {
-        Self { anchors: anchors.into_iter().map(PathBuf::into_os_string).collect(), ..Self::default() }
+        Self {
+            anchors: anchors.into_iter().map(PathBuf::into_os_string).collect(),
+            ..Self::default()
+        }
     }
 
     /// Adds what another one saw.
     pub fn join(&mut self, other: Self) {
         let Self { anchors, seen, unsure } = other;
         self.seen.extend(seen.into_iter().map(|s| match s.anchor {
-            Some(i) => Seen { anchor: None, path: Path::new(&anchors[usize::from(i)]).join(s.path), ..s },
+            Some(i) => {
+                Seen { anchor: None, path: Path::new(&anchors[usize::from(i)]).join(s.path), ..s }
+            }
             None => s,
         }));
         self.unsure |= unsure;

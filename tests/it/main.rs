@@ -17,6 +17,7 @@ mod pipeline_errors;
 mod random_kills;
 mod repeats;
 mod sandbox;
+mod settled;
 mod store_faults;
 mod together;
 mod trees;

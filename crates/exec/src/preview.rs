@@ -62,7 +62,9 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
                     };
                     let forced = options.remeasure && action.class == Class::Measured;
                     match stored {
-                        Some(s) if !forced && usable(resolver.store, options, &Brief::from(&s))? => {
+                        Some(s)
+                            if !forced && usable(resolver.store, options, &Brief::from(&s))? =>
+                        {
                             outcomes.insert(i, Arc::new(Outcome::of(&Brief::from(&s))));
                             State::Reused(Box::new(s))
                         }

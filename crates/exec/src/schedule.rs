@@ -12,8 +12,8 @@
 use crate::cancel::Cancel;
 use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
-use crate::settled;
 use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
+use crate::settled;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
 use sim_store::{Brief, JournalWriter, Root, RootEntry, RunId, Store, WriteSession};

@@ -8,10 +8,10 @@
 
 use crate::error::Result;
 use crate::resolve::{Outcomes, Resolver};
+use serde::{Deserialize, Serialize};
 use sim_model::event::Event;
 use sim_model::{Digest, Status, TreeRef};
 use sim_store::{RunId, Store, Watch};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -158,7 +158,8 @@ fn show(view: &RootView, path: &Path) -> io::Result<()> {
     // The old root is mounted elsewhere: only links with a relative target still lead anywhere.
     if let Ok(target) = std::fs::read_link(&from) {
         let parent = path.parent().unwrap_or(path);
-        let shown = view.read.iter().any(|p| **p != *path && parent.join(&target).starts_with(&**p));
+        let shown =
+            view.read.iter().any(|p| **p != *path && parent.join(&target).starts_with(&**p));
         if shown {
             if let Some(parent) = to.parent() {
                 std::fs::create_dir_all(parent)?;
