@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod env;
 mod error;
+mod find;
 mod global;
 mod kinds;
 mod progress;

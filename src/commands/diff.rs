@@ -1,7 +1,7 @@
 //! `sim-pipe diff`: two actions, or two observations of one, side by side.
 
-use crate::commands::log::by_key;
 use crate::error::{CliError, CliResult, exit};
+use crate::find;
 use crate::global::Global;
 use crate::project::nearest_store;
 use crate::text;
@@ -21,7 +21,7 @@ pub(crate) struct DiffArgs {
 
 pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
     let store = nearest_store(global)?;
-    let (a, b) = (find(&store, &args.a)?, find(&store, &args.b)?);
+    let (a, b) = (observation(&store, &args.a)?, observation(&store, &args.b)?);
     let mut rows: Vec<(String, String, String)> = Vec::new();
     let mut row = |what: &str, x: String, y: String| {
         if x != y {
@@ -80,14 +80,14 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
     Ok(exit::OK)
 }
 
-fn find(store: &Store, text: &str) -> Result<Record, CliError> {
+fn observation(store: &Store, text: &str) -> Result<Record, CliError> {
     let (name, generation) = match text.rsplit_once('@') {
         Some((name, n)) if n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty() => {
             (name, n.parse::<u32>().ok())
         }
         _ => (text, None),
     };
-    let record = by_key(store, name)?;
+    let record = find::record(store, name)?.record;
     match generation {
         None => Ok(record),
         Some(n) => store.record_generation(&record.key, n)?.ok_or_else(|| {

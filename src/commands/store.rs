@@ -1,7 +1,7 @@
 //! `sim-pipe store …`.
 
-use crate::commands::log::by_key;
 use crate::error::{CliError, CliResult, exit};
+use crate::find;
 use crate::global::Global;
 use crate::project::nearest_store;
 use crate::text;
@@ -132,7 +132,7 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
             Ok(exit::OK)
         }
         StoreCommand::Path { what } => {
-            let record = by_key(&store, what)?;
+            let record = find::record(&store, what)?.record;
             let tree = record.output.as_ref().ok_or_else(|| {
                 CliError::new(exit::NOTHING, format!("{} gave no output", record.label))
             })?;
@@ -171,7 +171,7 @@ fn roots(global: &Global, store: &Store) -> CliResult {
 }
 
 fn files(global: &Global, store: &Store, what: &str) -> CliResult {
-    let record = by_key(store, what)?;
+    let record = find::record(store, what)?.record;
     let Some(tree) = &record.output else {
         return Err(CliError::new(exit::NOTHING, format!("{} gave no output", record.label)));
     };
