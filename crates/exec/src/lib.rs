@@ -10,6 +10,7 @@ mod cancel;
 mod conditions;
 mod error;
 mod host_paths;
+mod lay_out;
 mod machine;
 mod outputs;
 mod preview;
@@ -25,8 +26,10 @@ mod usage;
 
 pub use cancel::Cancel;
 pub use error::{ExecError, Result};
+pub use lay_out::{LaidOut, lay_out};
 pub use machine::detect as detect_machine;
 pub use preview::{Preview, State, preview};
+pub use provenance::digest as provenance_digest;
 pub use resolve::{Outcome, Outcomes, Resolved, Resolver};
 pub use run::{Observer, Options, Summary, run};
 pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
