@@ -6,6 +6,7 @@ mod commands;
 mod env;
 mod error;
 mod find;
+mod format;
 mod global;
 mod kinds;
 mod progress;
