@@ -56,6 +56,31 @@ pub(crate) fn record(store: &Store, what: &str) -> Result<Found, CliError> {
     }
 }
 
+/// As [`record`], where `@N` after the name asks for one observation of the key.
+pub(crate) fn observation(store: &Store, what: &str) -> Result<Found, CliError> {
+    let (name, generation) = match what.rsplit_once('@') {
+        Some((name, n)) if n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty() => {
+            (name, n.parse::<u32>().ok())
+        }
+        _ => (what, None),
+    };
+    let found = match record(store, name) {
+        // A label may end in `@7` itself.
+        Err(e) => record(store, what).map_err(|_| e)?,
+        Ok(found) => found,
+    };
+    match generation.filter(|_| found.label != what) {
+        None => Ok(found),
+        Some(n) => {
+            let record = store.record_generation(&found.record.key, n)?.ok_or_else(|| {
+                CliError::new(exit::NOTHING, format!("{name} has no observation {n}"))
+                    .hint(format!("it has observations 0 to {}", found.record.generation))
+            })?;
+            Ok(Found { record, ..found })
+        }
+    }
+}
+
 /// The record that the last run used which knew this label, where no action ran under it: its record
 /// was there already, under the label of another.
 fn reused_as(store: &Store, label: &str) -> Result<Option<Record>, CliError> {

@@ -45,6 +45,10 @@ pub(crate) fn run(global: &Global, args: &LogArgs) -> CliResult {
         text::say(&format!("warning: {warning}"));
     }
     match record.log {
+        Some(log) if store.log_was_lost(&log) && !store.log_path(&log).exists() => {
+            text::say("its log is gone: `store gc` or a repair has taken it; the result stays");
+            return Ok(exit::NOTHING);
+        }
         Some(log) => text::out_bytes(&store.blob(&log)?),
         None => text::say("it wrote nothing"),
     }

@@ -1,17 +1,16 @@
 //! JSON schemas of the documents that commands print.
 
 use crate::{audit, critical, depends, diff, listing};
-use schemars::schema_for;
-use serde_json::Value;
+use schemars::{Schema, schema_for};
 
 /// Name and schema of each document.
-pub fn schemas() -> Vec<(&'static str, Value)> {
+pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
-        ("audit", schema_for!(audit::Audit).to_value()),
-        ("run-diff", schema_for!(diff::RunDiff).to_value()),
-        ("critical-path", schema_for!(critical::CriticalPath).to_value()),
-        ("why-depends", schema_for!(depends::WhyDepends).to_value()),
-        ("what-ran", schema_for!(listing::WhatRan).to_value()),
-        ("store-size", schema_for!(listing::StoreSize).to_value()),
+        ("audit", schema_for!(audit::Audit)),
+        ("run-diff", schema_for!(diff::RunDiff)),
+        ("critical-path", schema_for!(critical::CriticalPath)),
+        ("why-depends", schema_for!(depends::WhyDepends)),
+        ("what-ran", schema_for!(listing::WhatRan)),
+        ("store-size", schema_for!(listing::StoreSize)),
     ]
 }

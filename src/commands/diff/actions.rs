@@ -1,27 +1,16 @@
-//! `sim-pipe diff`: two actions, or two observations of one, side by side.
+//! Two actions, or two observations of one, side by side.
 
-use crate::error::{CliError, CliResult, exit};
+use crate::error::{CliResult, exit};
 use crate::find;
-use crate::global::Global;
-use crate::project::nearest_store;
 use crate::text;
-use clap::Args;
 use sim_model::Record;
 use sim_store::Store;
 use sim_store::tree::{LinkRule, scan};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Args)]
-pub(crate) struct DiffArgs {
-    /// A label or the beginning of a key; `@N` after it names an observation
-    a: String,
-    /// The other
-    b: String,
-}
-
-pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
-    let store = nearest_store(global)?;
-    let (a, b) = (observation(&store, &args.a)?, observation(&store, &args.b)?);
+/// Prints what differs; with `json` one object a line.
+pub(super) fn run(store: &Store, a: &str, b: &str, json: bool) -> CliResult {
+    let (a, b) = (find::observation(store, a)?.record, find::observation(store, b)?.record);
     let mut rows: Vec<(String, String, String)> = Vec::new();
     let mut row = |what: &str, x: String, y: String| {
         if x != y {
@@ -50,7 +39,7 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
     let tree = |r: &Record| r.output.as_ref().map_or("(none)".to_owned(), |t| t.digest.to_string());
     row("output", tree(&a), tree(&b));
     for (what, x, y) in &rows {
-        if global.json {
+        if json {
             text::out(&serde_json::json!({"v": 1, "what": what, "a": x, "b": y}).to_string());
         } else {
             text::out(&format!("{what}\n  a: {x}\n  b: {y}"));
@@ -64,7 +53,7 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
         let scan = |d| scan(&store.tree_path(d), LinkRule::Keep);
         for (mark, path) in sim_store::tree::diff(&scan(&x.digest)?, &scan(&y.digest)?) {
             let path = String::from_utf8_lossy(&path).into_owned();
-            if global.json {
+            if json {
                 text::out(
                     &serde_json::json!({"v": 1, "file": path, "change": mark.to_string()})
                         .to_string(),
@@ -78,21 +67,4 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
         text::say("no difference");
     }
     Ok(exit::OK)
-}
-
-fn observation(store: &Store, text: &str) -> Result<Record, CliError> {
-    let (name, generation) = match text.rsplit_once('@') {
-        Some((name, n)) if n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty() => {
-            (name, n.parse::<u32>().ok())
-        }
-        _ => (text, None),
-    };
-    let record = find::record(store, name)?.record;
-    match generation {
-        None => Ok(record),
-        Some(n) => store.record_generation(&record.key, n)?.ok_or_else(|| {
-            CliError::new(exit::NOTHING, format!("{name} has no observation {n}"))
-                .hint(format!("it has observations 0 to {}", record.generation))
-        }),
-    }
 }
