@@ -202,7 +202,9 @@ fn node(graph: &Graph, run: &Run, what: &str, or_source: bool) -> Result<usize, 
     let error =
         CliError::new(exit::NOTHING, format!("run {} reached nothing called `{what}`", run.id));
     Err(if starting.is_empty() {
-        error.hint(format!("`sim-pipe what-ran {}` lists its actions", run.name))
+        error.hint(format!("`sim-pipe what-ran --all {}` lists its actions", run.name)).hint(
+            "a file that only shapes the plan, such as a suite, is no input: `sim-pipe explain`",
+        )
     } else {
         error.hint(format!("there are {}", starting.join(", ")))
     })

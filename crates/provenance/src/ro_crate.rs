@@ -90,7 +90,12 @@ fn id(id: &str) -> Value {
 }
 
 fn ids<'i>(list: impl IntoIterator<Item = &'i str>) -> Value {
-    list.into_iter().map(id).collect()
+    one_or_many(list.into_iter().map(id).collect())
+}
+
+/// A list of one is written as its member: so the specification wants it.
+fn one_or_many(mut list: Vec<Value>) -> Value {
+    if list.len() == 1 { list.remove(0) } else { list.into() }
 }
 
 /// A path as a relative URI.
@@ -230,7 +235,7 @@ impl Crate {
 
     fn action(&self, action: &Action, graph: &mut Vec<Value>, trees: &mut BTreeMap<String, Value>) {
         let r = &action.record;
-        let mut things = |list: &[Thing]| -> Value {
+        let mut things = |list: &[Thing]| -> Vec<Value> {
             list.iter()
                 .map(|t| match t {
                     Thing::Part(path) => id(&uri(path)),
@@ -267,12 +272,10 @@ impl Crate {
             format!("{} action, class {}, key {}", r.kind, r.class.name(), r.key).into(),
         );
         put("instrument", id(&stage.tool_id()));
-        put("object", things(&action.inputs));
+        put("object", one_or_many(things(&action.inputs)));
         let mut made = things(&action.outputs);
-        if let (Some(log), Value::Array(made)) = (&action.log, &mut made) {
-            made.push(id(&uri(log)));
-        }
-        put("result", made);
+        made.extend(action.log.iter().map(|log| id(&uri(log))));
+        put("result", one_or_many(made));
         put("startTime", rfc3339(r.started_unix_ms).into());
         put("endTime", rfc3339(action.ended()).into());
         let well = matches!(r.status, Status::Ok);
@@ -282,21 +285,21 @@ impl Crate {
             put("error", format!("{}: {}", r.status.name(), r.reason).into());
         }
         let usage: Vec<(String, Value)> = [
-            ("wall", "wall-clock time of the action", r.usage.wall_ms, "ms"),
-            ("cpu", "CPU time of its processes", r.usage.cpu_ms, "ms"),
+            ("wall", "wall-clock time of the action", r.usage.wall_ms, ("ms", "C26")),
+            ("cpu", "CPU time of its processes", r.usage.cpu_ms, ("ms", "C26")),
             (
                 "memory",
                 "peak resident memory of its processes",
                 r.usage.peak_tree_bytes as f64,
-                "B",
+                ("B", "AD"),
             ),
         ]
         .into_iter()
-        .map(|(what, name, value, unit)| {
+        .map(|(what, name, value, (unit, code))| {
             let at = format!("{}/{what}", action.id());
             let entity = json!({
                 "@id": at, "@type": "PropertyValue", "name": name, "value": value.to_string(),
-                "unitText": unit, "propertyID": format!("urn:sim-pipe:usage:{what}"),
+                "unitText": unit, "unitCode": code, "propertyID": format!("urn:sim-pipe:usage:{what}"),
             });
             (at, entity)
         })
@@ -488,7 +491,7 @@ mod tests {
         };
         assert_eq!(find("site")["error"], "failed: exit code 3");
         assert_eq!(find("run r1")["error"], "1 actions did not end ok");
-        assert_eq!(find("run r1")["object"][0]["@id"], "sources/s/");
-        assert_eq!(find("run r1")["result"][0]["@id"], "outputs/make%20a/");
+        assert_eq!(find("run r1")["object"]["@id"], "sources/s/");
+        assert_eq!(find("run r1")["result"]["@id"], "outputs/make%20a/");
     }
 }

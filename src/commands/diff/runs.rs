@@ -209,8 +209,14 @@ fn metric(m: &MetricChange) {
 
 fn summary(s: &Side, unit: &str) -> String {
     let interval = match (s.low, s.high) {
-        (Some(low), Some(high)) => format!(" [{low:.6}, {high:.6}]"),
+        (Some(low), Some(high)) => format!(" [{}, {}]", digits(low), digits(high)),
         _ => String::new(),
     };
-    format!("{:.6}{interval} {unit} · {}", s.mean, text::count(s.n as usize, "repeat"))
+    format!("{}{interval} {unit} · {}", digits(s.mean), text::count(s.n as usize, "repeat"))
+}
+
+/// Five significant digits, whole numbers whole.
+fn digits(x: f64) -> String {
+    let decimals = (4 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    format!("{x:.decimals$}")
 }

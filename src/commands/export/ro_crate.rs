@@ -187,7 +187,9 @@ impl Filler<'_> {
             }
             let node = self.store.verified_tree(&tree)?;
             let thing = if node.tree_ref().bytes <= PLAIN {
-                let path = files.place("sources", source);
+                // One source may lie within another, and in two states: each under its own digest.
+                let name = source.rsplit('/').find(|p| !p.is_empty()).unwrap_or("source");
+                let path = files.place(&format!("sources/{}", tree.short()), name);
                 let about = format!("Source, as used; tree {tree}");
                 Thing::Part(files.copy(&self.store.tree_path(&tree), &path, source, &about)?)
             } else {
@@ -212,7 +214,8 @@ impl Filler<'_> {
             });
         }
         let (folder, name) = if site { ("sites", "Site") } else { ("outputs", "Output") };
-        let path = files.place(folder, label);
+        // One label may begin another: no output may lie within another.
+        let path = files.place(folder, &label.replace('/', "."));
         let about = format!("{name} of {label}; tree {}", tree.digest);
         let from = self.store.tree_path(&tree.digest);
         Ok(Thing::Part(files.copy(&from, &path, &format!("{name} of {label}"), &about)?))
