@@ -232,10 +232,11 @@ fn stem(path: &std::path::Path) -> String {
 fn root(store: &Store, what: &str) -> Result<Option<Root>, CliError> {
     for name in [what.to_owned(), format!("pin.{what}")] {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if !name.is_empty() && name.chars().all(fine) {
-            if let Some(root) = store.root_named(&name)? {
-                return Ok(Some(root));
-            }
+        if !name.is_empty()
+            && name.chars().all(fine)
+            && let Some(root) = store.root_named(&name)?
+        {
+            return Ok(Some(root));
         }
     }
     Ok(None)
@@ -245,12 +246,12 @@ fn root(store: &Store, what: &str) -> Result<Option<Root>, CliError> {
 pub(crate) fn run(store: &Store, what: Option<&str>) -> Result<Run, CliError> {
     let what = what.unwrap_or("last");
     let journals = store.journals()?;
-    if what != "last" {
-        if let Some(root) = root(store, what)? {
-            let path = journals.iter().find(|p| stem(p) == root.run);
-            let lines = path.map_or(Ok(Vec::new()), |p| store.journal_lines(p))?;
-            return Ok(of_root(what, root, lines));
-        }
+    if what != "last"
+        && let Some(root) = root(store, what)?
+    {
+        let path = journals.iter().find(|p| stem(p) == root.run);
+        let lines = path.map_or(Ok(Vec::new()), |p| store.journal_lines(p))?;
+        return Ok(of_root(what, root, lines));
     }
     let matching: Vec<_> = match what {
         "last" => journals.last().into_iter().collect(),

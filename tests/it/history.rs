@@ -60,6 +60,13 @@ actions
     assert_eq!(d["actions"][1]["components"][0]["what"], "inputs.upper");
     let same = shown(&env, &["diff", "two", "last"], 0);
     assert!(same.ends_with("2 actions the same in both · 0 not\n"), "{same}");
+    assert_text(
+        &shown(&env, &["diff", "two", "nothing"], 7),
+        "
+error: `two` is a run, `nothing` is none
+hint: `sim-pipe query 'from runs'` lists runs, `sim-pipe store ls` pipelines and pins
+",
+    );
     // The names of actions are still compared as such.
     assert!(shown(&env, &["diff", "upper", "count"], 0).contains("\nrun[2]\n"));
 }

@@ -204,6 +204,7 @@ fn python(what: &str) -> Option<Command> {
     let python = std::env::var("SIM_PIPE_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = match what {
         "rocrate" => "import rocrate, rocrate_validator",
+        "jsonschema" => "import jsonschema",
         _ => "import in_toto_attestation",
     };
     let here = Command::new(&python).args(["-c", script]).output();
@@ -255,6 +256,36 @@ fn statements_are_read_by_in_toto() {
     env.sim(["export", "slsa", "--output", "none"]).expect(2);
     if let Some(python) = python("in-toto") {
         check(python, "check_statements.py", &[&env.path("slsa")], &[]);
+    }
+}
+
+#[test]
+fn documents_are_as_their_schemas_say() {
+    let env = report();
+    env.run(&["--remeasure"]);
+    let run = env.journals().iter().next().expect("a run").file_stem().expect("a name").to_owned();
+    let run = run.to_string_lossy().into_owned();
+    fs::write(env.path("out/fake/extra.html"), "x").expect("write");
+    let Some(_) = python("jsonschema") else { return };
+    for (schema, command) in [
+        ("audit", &["audit", "pipeline.toml"][..]),
+        ("run-diff", &["diff", &run, "fake"]),
+        ("critical-path", &["trace", &run]),
+        ("why-depends", &["why-depends", "site", "mk.sh", "--all"]),
+        ("what-ran", &["what-ran", &run]),
+        ("store-size", &["store", "du"]),
+    ] {
+        let document = env.sim(command.iter().copied().chain(["--format", "json"]));
+        assert!(matches!(document.code(), Some(0 | 6)), "{document}");
+        env.write("document.json", &document.stdout);
+        env.write("schema.json", &env.sim(["schema", schema]).expect(0).stdout);
+        let python = python("jsonschema").expect("as before");
+        check(
+            python,
+            "check_document.py",
+            &[&env.path("schema.json"), &env.path("document.json")],
+            &[],
+        );
     }
 }
 

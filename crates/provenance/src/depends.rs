@@ -79,30 +79,31 @@ impl Graph {
 
     /// How many paths lead from each node to `to`, saturating. The graph has no cycles.
     fn counts(&self, to: usize) -> Vec<u64> {
-        // Depth first without recursion: chains are as long as a pipeline likes.
+        // Depth first without recursion: chains are as long as a pipeline likes. On the stack are nodes
+        // with the next of their inputs to look at.
         let mut counts: Vec<Option<u64>> = vec![None; self.nodes.len()];
         counts[to] = Some(1);
         for start in 0..self.nodes.len() {
-            let mut stack = vec![start];
-            while let Some(&at) = stack.last() {
-                if counts[at].is_some() {
-                    stack.pop();
+            let mut stack = vec![(start, 0)];
+            while let Some((at, next)) = stack.last_mut() {
+                let (at, uses) = (*at, &self.nodes[*at].uses);
+                let waiting = match counts[at] {
+                    Some(_) => None,
+                    None => uses[*next..].iter().position(|(n, _)| counts[*n].is_none()),
+                };
+                if let Some(skip) = waiting {
+                    let (n, _) = uses[*next + skip];
+                    *next += skip + 1;
+                    stack.push((n, 0));
                     continue;
                 }
-                let waiting = self.nodes[at].uses.iter().find(|(n, _)| counts[*n].is_none());
-                match waiting {
-                    // On the stack already: a cycle, which no plan has; it adds no path.
-                    Some((n, _)) if stack.contains(n) && stack.len() > self.nodes.len() => {
-                        counts[at] = Some(0);
-                    }
-                    Some((n, _)) => stack.push(*n),
-                    None => {
-                        let sum = |sum: u64, n: &(usize, String)| {
-                            sum.saturating_add(counts[n.0].unwrap_or(0))
-                        };
-                        counts[at] = Some(self.nodes[at].uses.iter().fold(0, sum));
-                    }
+                if counts[at].is_none() {
+                    let add = |sum: u64, (n, _): &(usize, String)| {
+                        sum.saturating_add(counts[*n].unwrap_or(0))
+                    };
+                    counts[at] = Some(uses.iter().fold(0, add));
                 }
+                stack.pop();
             }
         }
         counts.into_iter().map(|c| c.unwrap_or(0)).collect()

@@ -186,7 +186,8 @@ impl RunDiff {
 }
 
 fn differs(a: Option<&Record>, b: Option<&Record>) -> Vec<Change> {
-    let parts: [(&str, fn(&Record) -> Option<String>); 5] = [
+    type Part = (&'static str, fn(&Record) -> Option<String>);
+    let parts: [Part; 5] = [
         ("key", |r| Some(r.key.to_string())),
         ("observation", |r| Some(r.generation.to_string())),
         ("status", |r| Some(r.status.name().to_owned())),

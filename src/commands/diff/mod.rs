@@ -3,7 +3,7 @@
 mod actions;
 mod runs;
 
-use crate::error::CliResult;
+use crate::error::{CliError, CliResult, exit};
 use crate::find;
 use crate::format::Format;
 use crate::global::Global;
@@ -26,8 +26,18 @@ pub(crate) struct DiffArgs {
 
 pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
     let store = nearest_store(global)?;
-    if !args.actions && find::is_run(&store, &args.a)? && find::is_run(&store, &args.b)? {
-        return runs::run(global, &store, &args.a, &args.b, args.format);
+    let is_run = |name: &str| Ok::<_, CliError>(!args.actions && find::is_run(&store, name)?);
+    match (is_run(&args.a)?, is_run(&args.b)?) {
+        (true, true) => return runs::run(global, &store, &args.a, &args.b, args.format),
+        (false, false) => {}
+        (a, _) => {
+            let (run, other) = if a { (&args.a, &args.b) } else { (&args.b, &args.a) };
+            // One name may be a run's and an action's: then the other says which is meant.
+            if find::observation(&store, run).is_err() {
+                return Err(CliError::new(exit::NOTHING, format!("`{run}` is a run, `{other}` is none"))
+                    .hint("`sim-pipe query 'from runs'` lists runs, `sim-pipe store ls` pipelines and pins"));
+            }
+        }
     }
     actions::run(&store, &args.a, &args.b, args.format.json(global))
 }

@@ -96,9 +96,8 @@ impl Filler<'_> {
             self.records.iter().flat_map(|r| r.inputs.iter().filter_map(|i| i.key)).collect();
         for (entry, r) in self.run.entries.iter().zip(self.records) {
             let Some(tree) = &r.output else { continue };
-            if !outputs.contains_key(&tree.digest) {
-                let thing = self.output(files, &entry.label, r)?;
-                outputs.insert(tree.digest, thing);
+            if let std::collections::btree_map::Entry::Vacant(free) = outputs.entry(tree.digest) {
+                free.insert(self.output(files, &entry.label, r)?);
             }
             if let (false, Some(Thing::Part(path))) =
                 (used.contains(&r.key), outputs.get(&tree.digest))
