@@ -18,7 +18,7 @@ pub(crate) enum ExportCommand {
     /// One file an action, `KEY.json` (`KEY.N.json` for a later observation): an in-toto Statement v1 whose
     /// predicate is SLSA Provenance v1. The statements are not signed.
     Slsa(SlsaArgs),
-    /// Write a whole run as a research crate (RO-Crate), with everything that `store import` needs
+    /// Write a whole run as a research crate (RO-Crate)
     ///
     /// The crate holds the pipeline, its sources, the site, outputs, logs and `store.simpipe`, which
     /// `sim-pipe store import` takes in: the same pipeline then finds everything recorded. Outputs above

@@ -45,7 +45,7 @@ pub(crate) fn run(global: &Global, args: &LogArgs) -> CliResult {
         text::say(&format!("warning: {warning}"));
     }
     match record.log {
-        Some(log) if store.log_was_lost(&log) && !store.log_path(&log).exists() => {
+        Some(log) if store.log_was_lost(&log) => {
             text::say("its log is gone: `store gc` or a repair has taken it; the result stays");
             return Ok(exit::NOTHING);
         }

@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// What people and engines write: pipeline, scene, job, result or description; or what commands
-    /// print: audit, run-diff, critical-path, why-depends, what-ran or store-size
+    /// print: audit, run-diff, action-diff, critical-path, why-depends, what-ran or store-size
     #[arg(default_value = "pipeline")]
     what: String,
 }

@@ -145,7 +145,9 @@ impl Store {
     /// Whether a repair has set the log aside, or a collection has taken it: it is gone for good, and
     /// said to be.
     pub fn log_was_lost(&self, log: &Digest) -> bool {
-        self.root().join("quarantine").join(log.to_string()).exists()
+        // One that the same action wrote again is there again.
+        !self.blob_path(log).exists()
+            && self.root().join("quarantine").join(log.to_string()).exists()
     }
 
     fn refetch(

@@ -401,7 +401,15 @@ fn a_store_travels_in_a_file() {
 #[test]
 fn schemas_are_json_and_name_what_there_is() {
     let env = TestEnv::new();
-    let printed = ["audit", "run-diff", "critical-path", "why-depends", "what-ran", "store-size"];
+    let printed = [
+        "audit",
+        "run-diff",
+        "action-diff",
+        "critical-path",
+        "why-depends",
+        "what-ran",
+        "store-size",
+    ];
     for what in ["pipeline", "scene", "job", "result", "description"].into_iter().chain(printed) {
         let out = env.sim(["schema", what]);
         let schema: serde_json::Value = serde_json::from_str(&out.expect(0).stdout).expect("JSON");
@@ -415,7 +423,7 @@ fn schemas_are_json_and_name_what_there_is() {
         &shown(&env, &["schema", "sence"], 2),
         "
 error: there is no schema `sence`
-hint: there are pipeline, scene, job, result, description, audit, run-diff, critical-path, why-depends, what-ran, store-size
+hint: there are pipeline, scene, job, result, description, audit, run-diff, action-diff, critical-path, why-depends, what-ran, store-size
 ",
     );
 }

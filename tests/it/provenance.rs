@@ -270,6 +270,7 @@ fn documents_are_as_their_schemas_say() {
     for (schema, command) in [
         ("audit", &["audit", "pipeline.toml"][..]),
         ("run-diff", &["diff", &run, "fake"]),
+        ("action-diff", &["diff", "site", "engine[good]"]),
         ("critical-path", &["trace", &run]),
         ("why-depends", &["why-depends", "site", "mk.sh", "--all"]),
         ("what-ran", &["what-ran", &run]),

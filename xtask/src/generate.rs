@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-const SCHEMAS: [&str; 11] = [
+const SCHEMAS: [&str; 12] = [
     "pipeline",
     "scene",
     "job",
@@ -13,6 +13,7 @@ const SCHEMAS: [&str; 11] = [
     "description",
     "audit",
     "run-diff",
+    "action-diff",
     "critical-path",
     "why-depends",
     "what-ran",

@@ -42,6 +42,64 @@ pub struct FileChange {
     pub change: char,
 }
 
+/// An observation of an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ActionName {
+    /// Label of its record.
+    pub label: String,
+    /// Key.
+    pub key: String,
+    /// Observation of the key.
+    pub generation: u32,
+}
+
+impl ActionName {
+    /// The name of a record.
+    pub fn of(r: &Record) -> Self {
+        Self { label: r.label.clone(), key: r.key.to_string(), generation: r.generation }
+    }
+}
+
+/// Two actions compared, or two observations of one: what `diff --format json` prints for actions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ActionDiff {
+    /// Version of this document, 1.
+    pub v: u32,
+    /// First action.
+    pub a: ActionName,
+    /// Second action.
+    pub b: ActionName,
+    /// What differs: key, observation, status, components of the key, machine, time, sandbox, output.
+    pub differs: Vec<Change>,
+    /// Files of the outputs that differ, where both are in the store.
+    pub files: Vec<FileChange>,
+}
+
+impl ActionDiff {
+    /// Compares two records; `files` are those of their outputs that differ.
+    pub fn of(a: &Record, b: &Record, files: Vec<FileChange>) -> Self {
+        let mut list = differs(Some(a), Some(b));
+        let output = list.iter().position(|c| c.what == "output").map(|i| list.remove(i));
+        // Machine and tools are in the key's components where they count.
+        list.extend(components(a, b));
+        let parts = |r: &Record| -> Facts {
+            let named = r.machine.parts().into_iter();
+            named.map(|(k, v)| (format!("machine.{k}"), BTreeSet::from([v]))).collect()
+        };
+        list.extend(changes(parts(a), parts(b)));
+        let mut add = |what: &str, a: String, b: String| {
+            list.push(Change { what: what.to_owned(), a: Some(a), b: Some(b) });
+        };
+        let ms = |x: f64| format!("{x:.1} ms");
+        add("wall", ms(a.usage.wall_ms), ms(b.usage.wall_ms));
+        add("cpu", ms(a.usage.cpu_ms), ms(b.usage.cpu_ms));
+        add("sandbox", a.sandbox.clone(), b.sandbox.clone());
+        list.extend(output);
+        list.retain(|c| c.a != c.b);
+        Self { v: 1, a: ActionName::of(a), b: ActionName::of(b), differs: list, files }
+    }
+}
+
 /// An action that is not the same in both runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ActionChange {

@@ -138,7 +138,7 @@ impl Crate {
         }));
         graph.push(json!({
             "@id": "#sim-pipe", "@type": "SoftwareApplication", "name": "sim-pipe",
-            "softwareVersion": self.version, "url": id("https://toml.io/en/v1.0.0"),
+            "softwareVersion": self.version,
         }));
         let stages = self.stages();
         graph.extend(self.parts.iter().map(|p| self.part(p, &stages)));

@@ -8,6 +8,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("audit", schema_for!(audit::Audit)),
         ("run-diff", schema_for!(diff::RunDiff)),
+        ("action-diff", schema_for!(diff::ActionDiff)),
         ("critical-path", schema_for!(critical::CriticalPath)),
         ("why-depends", schema_for!(depends::WhyDepends)),
         ("what-ran", schema_for!(listing::WhatRan)),

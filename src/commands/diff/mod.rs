@@ -9,6 +9,10 @@ use crate::format::Format;
 use crate::global::Global;
 use crate::project::nearest_store;
 use clap::Args;
+use sim_model::Record;
+use sim_provenance::diff::FileChange;
+use sim_store::Store;
+use sim_store::tree::{LinkRule, scan};
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
@@ -39,5 +43,20 @@ pub(crate) fn run(global: &Global, args: &DiffArgs) -> CliResult {
             }
         }
     }
-    actions::run(&store, &args.a, &args.b, args.format.json(global))
+    actions::run(global, &store, &args.a, &args.b, args.format)
+}
+
+/// The files that differ between two outputs; none where one of them is not in the store any more.
+fn files(store: &Store, a: &Record, b: &Record) -> Result<Vec<FileChange>, CliError> {
+    let (Some(a), Some(b)) = (&a.output, &b.output) else { return Ok(Vec::new()) };
+    if a.digest == b.digest || !store.has_tree(&a.digest) || !store.has_tree(&b.digest) {
+        return Ok(Vec::new());
+    }
+    let scan = |d| scan(&store.tree_path(d), LinkRule::Keep);
+    let changes = sim_store::tree::diff(&scan(&a.digest)?, &scan(&b.digest)?);
+    let change = |(change, path): (char, Vec<u8>)| FileChange {
+        path: String::from_utf8_lossy(&path).into_owned(),
+        change,
+    };
+    Ok(changes.into_iter().map(change).collect())
 }

@@ -1,5 +1,6 @@
 //! Two runs: what their pins, machines, actions, outputs and measurements say differently.
 
+use super::files;
 use crate::error::{CliError, CliResult, exit};
 use crate::find::{self, Run};
 use crate::format::Format;
@@ -7,12 +8,9 @@ use crate::global::Global;
 use crate::text;
 use serde_json::Value;
 use sim_model::{Class, Record};
-use sim_provenance::diff::{
-    ActionChange, Change, FileChange, Member, MetricChange, RunDiff, RunName, Sample,
-};
+use sim_provenance::diff::{ActionChange, Change, Member, MetricChange, RunDiff, RunName, Sample};
 use sim_provenance::interval::Side;
 use sim_store::Store;
-use sim_store::tree::{LinkRule, scan};
 
 /// Files and components shown of one action; JSON has all.
 const SHOWN: usize = 6;
@@ -20,20 +18,7 @@ const SHOWN: usize = 6;
 pub(super) fn run(global: &Global, store: &Store, a: &str, b: &str, format: Format) -> CliResult {
     let (a, b) = (find::run(store, Some(a))?, find::run(store, Some(b))?);
     let (x, y) = (members(store, &a)?, members(store, &b)?);
-    let files = |r: &Record, s: &Record| -> Result<Vec<FileChange>, CliError> {
-        let (Some(r), Some(s)) = (&r.output, &s.output) else { return Ok(Vec::new()) };
-        if r.digest == s.digest || !store.has_tree(&r.digest) || !store.has_tree(&s.digest) {
-            return Ok(Vec::new());
-        }
-        let scan = |d| scan(&store.tree_path(d), LinkRule::Keep);
-        let changes = sim_store::tree::diff(&scan(&r.digest)?, &scan(&s.digest)?);
-        let change = |(change, path): (char, Vec<u8>)| FileChange {
-            path: String::from_utf8_lossy(&path).into_owned(),
-            change,
-        };
-        Ok(changes.into_iter().map(change).collect())
-    };
-    let diff = RunDiff::of((name(&a), &x), (name(&b), &y), files)?;
+    let diff = RunDiff::of((name(&a), &x), (name(&b), &y), |r, s| files(store, r, s))?;
     if format.json(global) {
         format.print(global, &diff)?;
     } else {
