@@ -69,7 +69,8 @@ impl CriticalPath {
             let sum = span.busy_ms() + before.map_or(0.0, |b| best[b].0);
             best.push((sum, before));
         }
-        let last = (0..best.len()).max_by(|a, b| best[*a].0.total_cmp(&best[*b].0).then(b.cmp(a)));
+        // Of equals the later one: what takes less than a millisecond belongs to the chain all the same.
+        let last = (0..best.len()).max_by(|a, b| best[*a].0.total_cmp(&best[*b].0).then(a.cmp(b)));
         let mut chain = Vec::new();
         let mut at = last;
         while let Some(i) = at {

@@ -19,6 +19,36 @@ use sim_store::Store;
 use sim_store::tree::{LinkRule, Node, diff, scan};
 use std::path::Path;
 
+/// A folder to write a site to: in the store, where there is room for what stores hold, unless it cannot
+/// be written.
+enum Place {
+    Store(sim_store::Scratch),
+    System(tempfile::TempDir),
+}
+
+impl Place {
+    fn make(store: &Store) -> Result<Self, CliError> {
+        if store.read_only() {
+            return Ok(Self::System(tempfile::Builder::new().prefix("sim-pipe-audit-").tempdir()?));
+        }
+        Ok(Self::Store(store.scratch("audit-")?))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Store(scratch) => scratch.path(),
+            Self::System(folder) => folder.path(),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Many inputs are copied, read-only as they are: an ordinary removal would stop at them.
+        let _ = sim_store::tree::remove_all(self.path());
+    }
+}
+
 /// What the check of sites needs.
 pub(super) struct Sites<'a> {
     pub(super) project: &'a Project,
@@ -157,7 +187,7 @@ impl Sites<'_> {
             let label = &self.project.plan.actions[i].label;
             return leave(format!("the result of {label} is not known today, or gone"));
         }
-        let scratch = tempfile::Builder::new().prefix("sim-pipe-audit-").tempdir()?;
+        let scratch = Place::make(self.store)?;
         let dir = scratch.path();
         sim_exec::lay_out(self.resolver, self.options, action, &resolved, outcomes, dir)?;
         let request = serde_json::from_slice(&std::fs::read(dir.join("request.json"))?)?;
