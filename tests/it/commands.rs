@@ -153,7 +153,7 @@ two: 1 finding · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed agai
 upper: its key is [HASH] today, which is not recorded
 count: it depends on upper, which would run
 upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
-two: 3 findings · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
+two: 3 findings · 1 key recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
 ",
     );
 }

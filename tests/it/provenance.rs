@@ -197,6 +197,9 @@ fn a_recorded_failure_is_recorded() {
     env.run(&[]).out.expect(4);
     let a = audit(&env, 0);
     assert_eq!(a["checked"]["records"], 2, "the skipped one has none: {a}");
+    assert_eq!(a["checked"]["failed"], 1, "{a}");
+    let text = env.sim(["audit", "pipeline.toml"]).err();
+    assert!(text.contains(" · 1 recorded as failed, which a run tries again"), "{text}");
 }
 
 /// The program that has the readers of exported documents, or nothing where there is none.

@@ -63,6 +63,8 @@ pub struct Finding {
 pub struct Checked {
     /// Actions of today's plan whose key was computed from their sources.
     pub plan: u64,
+    /// Of these, actions that are recorded as failed, timed out or out of memory: true, and no result.
+    pub failed: u64,
     /// Records read whose key was computed again from what they describe.
     pub records: u64,
     /// Outputs hashed again.

@@ -96,6 +96,7 @@ pub(crate) fn run(global: &Global, args: &AuditArgs) -> CliResult {
     let auditor = site::Sites {
         project: &project,
         store: &store,
+        root: &root,
         resolver: &resolver,
         options: &options,
         settled: &settled,
@@ -134,15 +135,18 @@ fn show(audit: &Audit) {
             0 => "everything holds".to_owned(),
             n => text::count(n, "finding"),
         },
-        format!("{} keys recomputed", c.plan),
+        format!("{} recomputed", text::count(c.plan as usize, "key")),
         format!(
-            "{} records, {} trees and {} logs hashed again ({})",
-            c.records,
-            c.trees,
-            c.logs,
+            "{}, {} and {} hashed again ({})",
+            text::count(c.records as usize, "record"),
+            text::count(c.trees as usize, "tree"),
+            text::count(c.logs as usize, "log"),
             text::bytes(c.bytes)
         ),
     ];
+    if c.failed > 0 {
+        parts.push(format!("{} recorded as failed, which a run tries again", c.failed));
+    }
     if c.sites > 0 {
         let sites = if c.sites == 1 { "the site".to_owned() } else { format!("{} sites", c.sites) };
         parts.push(format!(

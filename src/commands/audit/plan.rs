@@ -30,7 +30,6 @@ pub(super) fn check(
     // The first action before it that is not known, for those that are not known themselves.
     let mut unknown: BTreeMap<usize, usize> = BTreeMap::new();
     for (i, action) in plan.actions.iter().enumerate() {
-        found.checked.plan += 1;
         let mut needs = action.dependencies().chain(action.after.iter().copied());
         if let Some(d) = needs.find(|d| unknown.contains_key(d)) {
             let first = unknown[&d];
@@ -51,7 +50,10 @@ pub(super) fn check(
             continue;
         }
         let key = match resolver.resolve(action, &outcomes) {
-            Ok(resolved) => resolved.key,
+            Ok(resolved) => {
+                found.checked.plan += 1;
+                resolved.key
+            }
             Err(e @ (ExecError::Source { .. } | ExecError::ToolMissing { .. })) => {
                 found.add(What::Plan, &action.label, e.to_string());
                 outcomes.insert(i, Arc::new(Outcome::impossible(&e)));
@@ -73,6 +75,7 @@ pub(super) fn check(
             other => other?,
         };
         if let Some(stored) = &stored {
+            found.checked.failed += u64::from(!stored.record.status.reusable());
             outcomes.insert(i, Arc::new(Outcome::of(stored)));
         } else {
             unknown.insert(i, i);

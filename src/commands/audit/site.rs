@@ -15,8 +15,8 @@ use sim_exec::{ExecError, Options, Resolver};
 use sim_model::request::StageStatus;
 use sim_model::{Described, PlannedAction, Record};
 use sim_provenance::audit::What;
-use sim_store::Store;
 use sim_store::tree::{LinkRule, Node, diff, scan};
+use sim_store::{Root, Store};
 use std::path::Path;
 
 /// A folder to write a site to: in the store, where there is room for what stores hold, unless it cannot
@@ -53,6 +53,7 @@ impl Drop for Place {
 pub(super) struct Sites<'a> {
     pub(super) project: &'a Project,
     pub(super) store: &'a Store,
+    pub(super) root: &'a Root,
     pub(super) resolver: &'a Resolver<'a>,
     pub(super) options: &'a Options,
     pub(super) settled: &'a Settled,
@@ -71,7 +72,7 @@ impl Sites<'_> {
             (0..actions.len()).filter(|i| actions[*i].kind == "report").collect();
         for index in &reports {
             let action = &actions[*index];
-            let Some(record) = self.recorded(action)? else {
+            let Some(record) = self.recorded(action) else {
                 found.left_out.push(format!("the site of {}: it has no record", action.label));
                 continue;
             };
@@ -102,10 +103,9 @@ impl Sites<'_> {
     }
 
     /// The record that the last run used for an action.
-    fn recorded(&self, action: &PlannedAction) -> Result<Option<&Record>, CliError> {
-        let Some(root) = self.store.root_named(&self.project.plan.name)? else { return Ok(None) };
-        let entry = root.entries.iter().find(|e| e.label == action.label);
-        Ok(entry.and_then(|e| self.objects.records.get(&(e.key, e.generation))))
+    fn recorded(&self, action: &PlannedAction) -> Option<&Record> {
+        let entry = self.root.entries.iter().find(|e| e.label == action.label)?;
+        self.objects.records.get(&(entry.key, entry.generation))
     }
 
     fn compare_laid_out(
