@@ -34,8 +34,19 @@ pub(crate) enum Command {
     Report(commands::report::ReportArgs),
     /// Check that every result of a pipeline still holds
     Audit(commands::audit::AuditArgs),
-    /// Compare two actions, or two observations of one
+    /// Compare two runs, two actions, or two observations of one action
     Diff(commands::diff::DiffArgs),
+    /// Say through what an action depends on another, or on a file
+    WhyDepends(commands::why_depends::WhyDependsArgs),
+    /// List what ran in a run, with a command that repeats each action
+    WhatRan(commands::what_ran::WhatRanArgs),
+    /// Lay out the folder of a recorded action, with a script that runs it there by hand
+    Repeat(commands::repeat::RepeatArgs),
+    /// Say where the time of a run went; with --output, write it for a trace viewer
+    Trace(commands::trace::TraceArgs),
+    /// Write runs as documents that other programs read: SLSA provenance, RO-Crate
+    #[command(subcommand)]
+    Export(commands::export::ExportCommand),
     /// Pin an engine to another version
     Pin(commands::pin::PinArgs),
     /// Look after the store
@@ -91,6 +102,11 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Report(args) => commands::report::run(global, args),
         Command::Audit(args) => commands::audit::run(global, args),
         Command::Diff(args) => commands::diff::run(global, args),
+        Command::WhyDepends(args) => commands::why_depends::run(global, args),
+        Command::WhatRan(args) => commands::what_ran::run(global, args),
+        Command::Repeat(args) => commands::repeat::run(global, args),
+        Command::Trace(args) => commands::trace::run(global, args),
+        Command::Export(command) => commands::export::run(global, command),
         Command::Pin(args) => commands::pin::run(global, args),
         Command::Store(command) => commands::store::run(global, command),
         Command::Doctor => commands::doctor::run(global),

@@ -5,6 +5,8 @@ mod cli;
 mod commands;
 mod env;
 mod error;
+mod find;
+mod format;
 mod global;
 mod kinds;
 mod progress;

@@ -220,16 +220,21 @@ impl Explainer<'_> {
         let Some(old) = before.tree.filter(|d| self.store.has_tree(d)) else { return Ok(lines) };
         let old = self.store.tree_path(&old);
         let Some((new, after)) = self.current(action, name, &now)? else { return Ok(lines) };
-        let changes = sim_store::tree::diff(&scan(&old, LinkRule::Keep)?, &after);
+        let before = scan(&old, LinkRule::Keep)?;
+        let changes = sim_store::tree::diff(&before, &after);
         for (mark, file) in changes.iter().take(8) {
             let file = Path::new(std::ffi::OsStr::from_bytes(file));
             let whole = file.as_os_str().is_empty();
             let at = |top: &Path| if whole { top.to_path_buf() } else { top.join(file) };
-            lines.push(if whole {
-                format!("{mark} the file")
-            } else {
-                format!("{mark} {}", file.display())
-            });
+            let named = if whole { "the file".to_owned() } else { file.display().to_string() };
+            let pair = (node_at(&before, file), node_at(&after, file));
+            if let (Some(x), Some(y)) = pair
+                && let Some((x, y)) = mode_change(x, y)
+            {
+                lines.push(format!("{mark} {named}: mode {x} → {y}, same content"));
+                continue;
+            }
+            lines.push(format!("{mark} {named}"));
             if *mark == '~' {
                 lines.extend(first_difference(&at(&old), &at(&new)));
             }
@@ -294,6 +299,26 @@ impl Explainer<'_> {
         if !self.global.json {
             text::out(&format!("  {line}"));
         }
+    }
+}
+
+/// What lies at a path below a node; the node itself for an empty path.
+fn node_at<'n>(top: &'n Node, path: &Path) -> Option<&'n Node> {
+    path.iter().try_fold(top, |node, name| match node {
+        Node::Dir(entries) => entries.get(name.as_bytes()),
+        _ => None,
+    })
+}
+
+/// Both modes, where only they differ.
+fn mode_change(a: &Node, b: &Node) -> Option<(&'static str, &'static str)> {
+    let word = |executable: bool| if executable { "executable" } else { "not executable" };
+    match (a, b) {
+        (
+            Node::File { digest: x, executable: m, .. },
+            Node::File { digest: y, executable: n, .. },
+        ) if x == y && m != n => Some((word(*m), word(*n))),
+        _ => None,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct ManArgs {
 
 pub(crate) fn run(args: &HelpArgs) -> CliResult {
     let mut cli = Cli::command();
+    // Gives subcommands their whole name, as in `sim-pipe store`.
+    cli.build();
     let Some(topic) = &args.topic else {
         text::out(&cli.render_help().to_string());
         return Ok(exit::OK);

@@ -7,6 +7,7 @@ use crate::project::Project;
 use crate::text;
 use clap::Args;
 use sim_exec::{Resolver, State, preview};
+use sim_provenance::picture::{Node, Picture};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +25,15 @@ pub(crate) struct PlanArgs {
     /// As `run --retry-failed`
     #[arg(long)]
     retry_failed: bool,
+    /// Print the graph in Graphviz's language instead, for `dot -Tsvg`
+    #[arg(long, conflicts_with_all = ["all", "mermaid"])]
+    dot: bool,
+    /// Print the graph as a Mermaid flowchart instead
+    #[arg(long, conflicts_with = "all")]
+    mermaid: bool,
+    /// Draw by stages where there are more actions than this; 0 always does
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    group_above: usize,
     /// Set a value of the pipeline
     #[arg(long = "set", value_parser = key_value, value_name = "KEY=VALUE")]
     set: Vec<(String, String)>,
@@ -43,6 +53,11 @@ pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
         options.path_var.clone(),
     );
     let preview = preview(&resolver, &options)?;
+
+    if args.dot || args.mermaid {
+        picture(&project, &preview.states, args);
+        return Ok(exit::OK);
+    }
 
     // What each label took last time, for an estimate.
     let mut past: BTreeMap<String, f64> = BTreeMap::new();
@@ -103,4 +118,38 @@ pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
         text::say(&format!("{}: {}", project.plan.name, parts.join(" · ")));
     }
     Ok(exit::OK)
+}
+
+/// Prints the graph; what is said about it goes to standard error.
+fn picture(project: &Project, states: &[State], args: &PlanArgs) {
+    let nodes: Vec<Node> = project
+        .plan
+        .actions
+        .iter()
+        .zip(states)
+        .map(|(action, state)| {
+            let needs = action.dependencies().chain(action.after.iter().copied());
+            let mut needs: Vec<usize> = needs.collect();
+            needs.sort_unstable();
+            needs.dedup();
+            Node {
+                label: action.label.clone(),
+                class: action.class.name(),
+                runs: matches!(state, State::WouldRun(_) | State::Waits(_)),
+                needs,
+            }
+        })
+        .collect();
+    let mut drawn = Picture::of(&project.plan.name, &nodes, args.group_above);
+    if args.mermaid && drawn.grouped().is_none() && drawn.too_much_for_mermaid() {
+        drawn = Picture::of(&project.plan.name, &nodes, 0);
+        text::say("Mermaid refuses more than 500 arrows");
+    }
+    text::out(if args.dot { drawn.dot() } else { drawn.mermaid() }.trim_end());
+    if let Some(groups) = drawn.grouped() {
+        let actions = text::count(nodes.len(), "action");
+        text::say(&format!(
+            "{actions} drawn as {groups} by stage and class; --group-above changes that"
+        ));
+    }
 }

@@ -97,11 +97,31 @@ fn serve(dir: &Path, port: u16) -> CliResult {
         .map_err(|e| CliError::new(exit::MISSING, format!("port {port}: {e}")))?;
     text::out(&format!("http://{}/", server.server_addr()));
     for request in server.incoming_requests() {
-        let response = answer(dir, request.url());
+        let hosts: Vec<&str> = request
+            .headers()
+            .iter()
+            .filter(|h| h.field.equiv("Host"))
+            .map(|h| h.value.as_str())
+            .collect();
+        let response = match hosts.as_slice() {
+            hosts if hosts.iter().all(|h| is_this_machine(h)) => answer(dir, request.url()),
+            _ => tiny_http::Response::from_string("this server answers to localhost alone")
+                .with_status_code(403),
+        };
         // A browser that hung up is no error of ours.
         let _ = request.respond(response);
     }
     Ok(exit::OK)
+}
+
+/// Whether a `Host` header names this machine. A page of a stranger's could otherwise have its own
+/// name resolved to this address and read the site through the reader's browser.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")
 }
 
 fn answer(dir: &Path, url: &str) -> tiny_http::Response<std::io::Cursor<Vec<u8>>> {

@@ -124,7 +124,7 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     )?;
     let code = verdict(&project, &summary);
     if !global.json {
-        say_summary(&project, &summary, progress.failures());
+        say_summary(&project, &summary, args.sandbox, progress.failures());
     }
     if summary.interrupted {
         let by = signal.load(std::sync::atomic::Ordering::SeqCst);
@@ -214,7 +214,12 @@ fn verdict(project: &Project, summary: &Summary) -> u8 {
     if summary.skipped > 0 || project.plan.actions.is_empty() { exit::ACTION } else { exit::OK }
 }
 
-fn say_summary(project: &Project, summary: &Summary, failures: &[(String, String)]) {
+fn say_summary(
+    project: &Project,
+    summary: &Summary,
+    asked_for: SandboxPolicy,
+    failures: &[(String, String)],
+) {
     let time = text::duration(Duration::from_secs_f64(summary.wall_ms / 1e3));
     let failed = summary.failed().count();
     let mut parts = vec![format!("{} ran", summary.ran), format!("{} reused", summary.reused)];
@@ -225,7 +230,11 @@ fn say_summary(project: &Project, summary: &Summary, failures: &[(String, String
         parts.push(format!("{} skipped", summary.skipped));
     }
     if summary.sandbox == Some("none") {
-        text::say("  warning  no sandbox on this system; the records say so (`sim-pipe doctor`)");
+        text::say(if asked_for == SandboxPolicy::Exactly(Level::None) {
+            "  warning  without a sandbox, as asked for; the records say so"
+        } else {
+            "  warning  no sandbox on this system; the records say so (`sim-pipe doctor`)"
+        });
     }
     if failures.len() > 1 {
         text::say("not ok:");

@@ -6,7 +6,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// pipeline, scene, job, result or description
+    /// What people and engines write: pipeline, scene, job, result or description; or what commands
+    /// print: audit, run-diff, action-diff, critical-path, why-depends, what-ran or store-size
     #[arg(default_value = "pipeline")]
     what: String,
 }
@@ -17,7 +18,8 @@ pub(crate) fn run(args: &SchemaArgs) -> CliResult {
         text::out(&serde_json::to_string_pretty(&schema)?);
         return Ok(exit::OK);
     }
-    let schemas = sim_engine_protocol::schemas();
+    let mut schemas = sim_engine_protocol::schemas();
+    schemas.extend(sim_provenance::schema::schemas());
     match schemas.iter().find(|(name, _)| *name == args.what) {
         Some((_, schema)) => {
             text::out(&serde_json::to_string_pretty(schema)?);

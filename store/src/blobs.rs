@@ -11,6 +11,11 @@ impl Store {
         self.root().join("blobs").join(&hex[..2]).join(hex)
     }
 
+    /// Where a log lies, if it is there.
+    pub fn log_path(&self, digest: &Digest) -> PathBuf {
+        self.blob_path(digest)
+    }
+
     /// Keeps `bytes` and gives their name.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
         let digest = Digest::of(bytes);

@@ -15,6 +15,26 @@ pub struct GcOptions {
     /// Collect observations (records of measured actions) that no root reaches, too. They cannot be
     /// made again: by default they stay.
     pub observations: bool,
+    /// Collect logs, too.
+    pub logs: Option<LogRetention>,
+}
+
+/// Which logs go. The records stay, and say what they said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRetention {
+    /// Logs of actions that were started before this, milliseconds since 1970 UTC.
+    pub before_unix_ms: u64,
+    /// Logs of actions that did not end `ok`, too: they are the ones that are read.
+    pub failed_too: bool,
+}
+
+impl LogRetention {
+    /// Whether the log of this record may go. One that another record names as well must be free to go
+    /// for that one, too.
+    fn frees(&self, record: &Record) -> bool {
+        record.started_unix_ms < self.before_unix_ms
+            && (self.failed_too || record.status == sim_model::Status::Ok)
+    }
 }
 
 /// One thing that goes or stays.
@@ -79,6 +99,8 @@ impl Store {
 
         let mut trees = BTreeSet::new();
         let mut blobs = BTreeSet::new();
+        // What logs are, that go though a record names them.
+        let mut labels: BTreeMap<Digest, String> = BTreeMap::new();
         for record in records.iter().filter(|r| report.kept.contains_key(&r.key)) {
             trees.extend(record.output.as_ref().map(|t| t.digest));
             trees.extend(record.inputs.iter().filter_map(|i| i.tree));
@@ -107,12 +129,30 @@ impl Store {
         for path in strangers {
             go(path, "not a tree".to_owned())?;
         }
+        if let Some(retention) = options.logs {
+            let kept = records.iter().filter(|r| report.kept.contains_key(&r.key));
+            let mut freed: BTreeMap<Digest, (bool, &Record)> = BTreeMap::new();
+            for record in kept {
+                let Some(log) = record.log else { continue };
+                freed.entry(log).or_insert((true, record)).0 &= retention.frees(record);
+            }
+            for (log, (free, record)) in freed {
+                if free && self.blob_path(&log).exists() {
+                    if !options.dry_run {
+                        self.let_go_of_log(&log)?;
+                    }
+                    blobs.remove(&log);
+                    labels.insert(log, format!("log of {}", record.label));
+                }
+            }
+        }
         for shard in fs::read_dir(self.root().join("blobs"))? {
             for blob in fs::read_dir(shard?.path())? {
                 let path = blob?.path();
                 let digest = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.parse().ok());
                 if !digest.is_some_and(|d| blobs.contains(&d)) {
-                    go(path, "log".to_owned())?;
+                    let what = digest.and_then(|d| labels.get(&d).cloned());
+                    go(path, what.unwrap_or_else(|| "log".to_owned()))?;
                 }
             }
         }

@@ -99,6 +99,11 @@ impl Store {
         read_record(&self.record_path(key, generation))
     }
 
+    /// One record of a key, as stored.
+    pub fn stored_generation(&self, key: &Digest, generation: u32) -> Result<Option<Stored>> {
+        read_stored(&self.record_path(key, generation))
+    }
+
     /// Writes a record as the next generation of its key and gives it as stored. The trees and
     /// blobs it names must be in the store.
     pub fn put_record(&self, record: &Record) -> Result<Stored> {

@@ -6,6 +6,7 @@
 //! trees/HASH/…                trees
 //! blobs/HASH                  logs
 //! roots/NAME.json             the exported roots
+//! journal/RUN.jsonl           what happened in their runs, where that is known
 //! ```
 //! An import unpacks beside the store, hashes every tree and log, and takes only what hashes to its
 //! name; a record whose output did not arrive is refused.
@@ -101,6 +102,13 @@ impl Store {
         for (name, root) in &chosen {
             let bytes = serde_json::to_vec(root).map_err(std::io::Error::other)?;
             append(&mut tar, &format!("roots/{name}.json"), &bytes)?;
+        }
+        let runs: BTreeSet<String> = chosen.values().map(|r| format!("{}.jsonl", r.run)).collect();
+        for path in self.journals()? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if runs.contains(&name) {
+                append(&mut tar, &format!("journal/{name}"), &fs::read(&path)?)?;
+            }
         }
         let mut file = tar.into_inner()?.finish()?;
         file.flush()?;
@@ -204,6 +212,15 @@ impl Store {
                 serde_json::from_slice(&fs::read(&path)?).map_err(|e| bad(e.to_string()))?;
             if self.root_named(&name)?.is_none() {
                 self.put_root(&name, &root)?;
+            }
+        }
+        for path in named("journal")? {
+            // An account, not a result: what cannot be read is refused, what is here already stays.
+            self.journal_lines(&path)?;
+            let name = path.file_name().unwrap_or_default();
+            let to = self.root().join("journal").join(name);
+            if path.extension().is_some_and(|e| e == "jsonl") && !to.exists() {
+                crate::write_atomic(self.root(), &to, &fs::read(&path)?, self.syncs())?;
             }
         }
         remove_all(scratch.path()).map_err(|e| StoreError::at(scratch.path(), e))?;

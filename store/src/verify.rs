@@ -136,9 +136,18 @@ impl Store {
         Ok(report)
     }
 
-    /// Whether a repair has set the log aside: it is gone for good, and said to be.
+    /// Notes that a log goes because of its age, so that nobody takes its absence for damage.
+    pub(crate) fn let_go_of_log(&self, log: &Digest) -> Result<()> {
+        let note = self.root().join("quarantine").join(log.to_string());
+        crate::write_atomic(self.root(), &note, b"collected by `store gc`\n", true)
+    }
+
+    /// Whether a repair has set the log aside, or a collection has taken it: it is gone for good, and
+    /// said to be.
     pub fn log_was_lost(&self, log: &Digest) -> bool {
-        self.root().join("quarantine").join(log.to_string()).exists()
+        // One that the same action wrote again is there again.
+        !self.blob_path(log).exists()
+            && self.root().join("quarantine").join(log.to_string()).exists()
     }
 
     fn refetch(

@@ -83,7 +83,7 @@ upper: would run · key [HASH]
     before: [HASH]
        now: [HASH]   [pipeline.toml:8:15]
             from text.txt
-            ~ the file
+            ~ the file: mode not executable → executable, same content
 ",
     );
 }

@@ -535,10 +535,10 @@ pub(crate) fn assert_gone(marker: &str) {
 }
 
 /// Skips part of a test because the machine lacks something, unless SIM_PIPE_TEST_REQUIRE, a list
-/// with commas, says that it must be there.
+/// with spaces or commas, says that it must be there.
 pub(crate) fn skip(what: &str, why: &str) {
     let required = std::env::var("SIM_PIPE_TEST_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|w| w.trim() == what), "{what} is required: {why}");
+    assert!(!required.split([',', ' ']).any(|w| w == what), "{what} is required: {why}");
     eprintln!("skipped, {what} is not here: {why}");
 }
 

@@ -58,7 +58,12 @@ inputs.made = "made"
         prepare(&env);
         let ran = env.run_ok(&["--sandbox", level]);
         assert_eq!(env.record("try").sandbox, *level, "{}", ran.out);
-        assert_eq!(ran.out.stderr.contains("warning  no sandbox"), *level == "none", "{}", ran.out);
+        assert_eq!(
+            ran.out.stderr.contains("warning  without a sandbox"),
+            *level == "none",
+            "{}",
+            ran.out
+        );
         check(level, &env, &env.text("try", "found.txt"));
         env.assert_store_clean();
     }

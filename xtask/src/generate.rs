@@ -5,7 +5,20 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-const SCHEMAS: [&str; 5] = ["pipeline", "scene", "job", "result", "description"];
+const SCHEMAS: [&str; 12] = [
+    "pipeline",
+    "scene",
+    "job",
+    "result",
+    "description",
+    "audit",
+    "run-diff",
+    "action-diff",
+    "critical-path",
+    "why-depends",
+    "what-ran",
+    "store-size",
+];
 /// Options of every command, described once.
 const GLOBAL: [&str; 6] = ["--store", "--color", "--json", "--quiet", "--no-progress", "--help"];
 

@@ -138,7 +138,7 @@ fn compare(
     let Some(again) = context.again(action, &resolved, outcomes, elsewhere)? else {
         return Ok(None);
     };
-    let again = Outcome::of(&again);
+    let again = Outcome::of(again);
     let how = |o: &Outcome| {
         if o.reason.is_empty() {
             o.word().to_owned()

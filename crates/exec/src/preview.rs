@@ -65,7 +65,7 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
                         Some(s)
                             if !forced && usable(resolver.store, options, &Brief::from(&s))? =>
                         {
-                            outcomes.insert(i, Arc::new(Outcome::of(&Brief::from(&s))));
+                            outcomes.insert(i, Arc::new(Outcome::of(&s)));
                             State::Reused(Box::new(s))
                         }
                         _ => State::WouldRun(Box::new(resolved)),

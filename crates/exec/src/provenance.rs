@@ -3,12 +3,27 @@
 use crate::error::Result;
 use crate::resolve::{Outcomes, Resolver};
 use fs_err as fs;
-use sim_model::PlannedAction;
+use sim_model::digest::Canonical;
 use sim_model::request::{PROTOCOL, ProvenanceIndex};
+use sim_model::{Digest, PlannedAction};
 use std::path::Path;
 
 /// The end of a log that is given along.
 const LOG_TAIL: usize = 64 << 10;
+
+/// What a `provenance` input enters a key as: labels of everything that an action depends on, in plan
+/// order, with the digests of their records, or why there is none.
+pub fn digest<'a>(entries: impl IntoIterator<Item = (&'a str, Option<Digest>, &'a str)>) -> Digest {
+    let mut c = Canonical::new("sim-pipe provenance v1");
+    for (label, record, reason) in entries {
+        c.str(label);
+        match record {
+            Some(record) => c.tag(b'r').bytes(record.as_bytes()),
+            None => c.tag(b'0').str(reason),
+        };
+    }
+    c.finish()
+}
 
 pub(crate) fn lay_out(
     resolver: &Resolver<'_>,

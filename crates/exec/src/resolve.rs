@@ -3,7 +3,6 @@
 use crate::error::{ExecError, Result};
 use crate::tools::Tools;
 use sim_model::action::{Action, InputDigest, ManyEntry};
-use sim_model::digest::Canonical;
 use sim_model::plan::PlannedInput;
 use sim_model::record::RecordInput;
 use sim_model::{Component, Digest, Machine, Plan, PlannedAction, Status, TreeRef};
@@ -32,14 +31,15 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome that a record tells.
-    pub fn of(record: &Brief) -> Self {
+    pub fn of(record: impl Into<Brief>) -> Self {
+        let record = record.into();
         Self {
             key: Some(record.key),
             generation: record.generation,
             record: Some(record.digest),
             status: Some(record.status),
-            reason: record.reason.clone(),
-            output: record.output.clone(),
+            reason: record.reason,
+            output: record.output,
         }
     }
 
@@ -317,16 +317,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn provenance_digest(&self, action: &PlannedAction, outcomes: &Outcomes) -> Digest {
-        let mut c = Canonical::new("sim-pipe provenance v1");
-        for i in self.ancestors(action) {
+        crate::provenance::digest(self.ancestors(action).into_iter().map(|i| {
             let outcome = outcomes.get(&i);
-            c.str(&self.plan.actions[i].label);
-            match outcome.and_then(|o| o.record) {
-                Some(digest) => c.tag(b'r').bytes(digest.as_bytes()),
-                None => c.tag(b'0').str(outcome.map_or("", |o| o.reason.as_str())),
-            };
-        }
-        c.finish()
+            let reason = outcome.map_or("", |o| o.reason.as_str());
+            (self.plan.actions[i].label.as_str(), outcome.and_then(|o| o.record), reason)
+        }))
     }
 
     fn subpath(&self, label: &str, tree: Digest, sub: &str) -> Result<Digest> {

@@ -16,7 +16,7 @@ use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
 use crate::settled;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
-use sim_store::{Brief, JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
+use sim_store::{JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::mpsc;
@@ -382,7 +382,7 @@ impl Scheduler<'_, '_> {
                         generation: stored.generation,
                     };
                     self.emit(Some(index), event)?;
-                    self.settle(index, Outcome::of(&stored));
+                    self.settle(index, Outcome::of(stored));
                 }
                 None if self.resolver.store.read_only() => {
                     return Err(sim_store::StoreError::ReadOnly {
@@ -407,7 +407,7 @@ impl Scheduler<'_, '_> {
             Done::Waited(stored) => {
                 self.summary.reused += 1;
                 self.emit(Some(index), Event::ActionWaited { label, key: stored.key })?;
-                self.settle(index, Outcome::of(&stored));
+                self.settle(index, Outcome::of(*stored));
             }
             Done::Ran(stored) => {
                 self.summary.ran += 1;
@@ -422,7 +422,7 @@ impl Scheduler<'_, '_> {
                     warnings: r.warnings.clone(),
                 };
                 self.emit(Some(index), event)?;
-                self.settle(index, Outcome::of(&Brief::from(&*stored)));
+                self.settle(index, Outcome::of(&*stored));
             }
         }
         Ok(())

@@ -144,7 +144,7 @@ impl Walk for Explaining {
                 self.0.push(Component { path: path.to_owned(), value: "{}".to_owned() });
             }
             for (k, v) in map {
-                self.leaf(&format!("{path}.{k}"), Leaf::Value(v));
+                self.leaf(&format!("{path}.{}", crate::value::name(k)), Leaf::Value(v));
             }
             return;
         }

@@ -4,6 +4,7 @@
 //! text that explains it come from one walk ([`action::Action::walk`]), so they cannot drift apart.
 
 pub mod action;
+pub mod described;
 pub mod digest;
 pub mod event;
 pub mod kind;
@@ -16,6 +17,7 @@ pub mod units;
 pub mod value;
 
 pub use action::{Action, Class, Component, InputDigest};
+pub use described::{Described, DescribedError};
 pub use digest::{Digest, DigestError};
 pub use machine::{Conditions, Machine};
 pub use plan::{Plan, PlannedAction};

@@ -182,11 +182,113 @@ impl fmt::Display for Value {
             Self::Map(m) => {
                 f.write_str("{")?;
                 for (i, (k, x)) in m.iter().enumerate() {
-                    write!(f, "{}{k} = {x}", if i > 0 { ", " } else { " " })?;
+                    write!(f, "{}{} = {x}", if i > 0 { ", " } else { " " }, name(k))?;
                 }
                 f.write_str(" }")
             }
         }
+    }
+}
+
+/// A key of a table: a bare word as it is, anything else in quotes.
+pub(crate) fn name(key: &str) -> std::borrow::Cow<'_, str> {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !key.is_empty() && key.chars().all(bare) { key.into() } else { format!("{key:?}").into() }
+}
+
+/// The text in quotes at the beginning of `text`, and what follows it.
+pub(crate) fn unquote(text: &str) -> Option<(String, &str)> {
+    let mut out = String::new();
+    let mut chars = text.strip_prefix('"')?.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((out, &text[at + 2..])),
+            '\\' => out.push(match chars.next()?.1 {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                '0' => '\0',
+                'u' => {
+                    let rest = &text[chars.next()?.0 + 2..];
+                    let digits = &rest[..rest.find('}')?];
+                    (0..=digits.len()).try_for_each(|_| chars.next().map(|_| ()))?;
+                    u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?
+                }
+                same => same,
+            }),
+            c => out.push(c),
+        }
+    }
+    None
+}
+
+/// How deep values nest that are read back from text.
+const DEEPEST: usize = 100;
+
+impl Value {
+    /// The value whose [`Display`](fmt::Display) text this is; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (value, rest) = Self::parse_some(text, 0)?;
+        rest.is_empty().then_some(value)
+    }
+
+    fn parse_some(text: &str, depth: usize) -> Option<(Self, &str)> {
+        if depth > DEEPEST {
+            return None;
+        }
+        if text.starts_with('"') {
+            return unquote(text).map(|(s, rest)| (Self::Str(s), rest));
+        }
+        if let Some(mut rest) = text.strip_prefix('[') {
+            let mut items = Vec::new();
+            loop {
+                if let Some(rest) = rest.strip_prefix(']') {
+                    return Some((Self::List(items), rest));
+                }
+                if !items.is_empty() {
+                    rest = rest.strip_prefix(", ")?;
+                }
+                let (item, after) = Self::parse_some(rest, depth + 1)?;
+                items.push(item);
+                rest = after;
+            }
+        }
+        if let Some(mut rest) = text.strip_prefix('{') {
+            let mut map = BTreeMap::new();
+            // A table that is a component of its own is written without the space.
+            if let Some(rest) = rest.strip_prefix('}') {
+                return Some((Self::Map(map), rest));
+            }
+            loop {
+                if let Some(rest) = rest.strip_prefix(" }") {
+                    return Some((Self::Map(map), rest));
+                }
+                rest = rest.strip_prefix(if map.is_empty() { " " } else { ", " })?;
+                let (key, after) = match unquote(rest) {
+                    Some(quoted) => quoted,
+                    None => {
+                        let end = rest.find(" = ")?;
+                        (rest[..end].to_owned(), &rest[end..])
+                    }
+                };
+                let (value, after) = Self::parse_some(after.strip_prefix(" = ")?, depth + 1)?;
+                map.insert(key, value);
+                rest = after;
+            }
+        }
+        let end = text.find([',', ']', ' ', '}']).unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        let value = match word {
+            "true" => Self::Bool(true),
+            "false" => Self::Bool(false),
+            _ => match word.parse::<i64>() {
+                Ok(i) => Self::Int(i),
+                Err(_) if word.contains(['.', 'e']) => Self::float(word.parse().ok()?)?,
+                Err(_) => return None,
+            },
+        };
+        // `+5` and `1e3` are numbers, and not what is written for them.
+        (value.to_string() == word).then_some((value, rest))
     }
 }
 

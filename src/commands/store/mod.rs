@@ -1,15 +1,20 @@
 //! `sim-pipe store …`.
 
-use crate::commands::log::by_key;
+mod crates;
+mod du;
+
 use crate::error::{CliError, CliResult, exit};
+use crate::find;
+use crate::format::Format;
 use crate::global::Global;
 use crate::project::nearest_store;
 use crate::text;
 use clap::Subcommand;
 use sim_store::Store;
-use sim_store::gc::{GcOptions, size_of};
+use sim_store::gc::{GcOptions, LogRetention};
 use sim_store::tree::Node;
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
@@ -18,8 +23,11 @@ pub(crate) enum StoreCommand {
         /// A label, or the beginning of a key
         what: Option<String>,
     },
-    /// Say what takes how much space
-    Du,
+    /// Say what takes how much space: by folder, by stage kind, by class
+    Du {
+        #[command(flatten)]
+        format: Format,
+    },
     /// Hash everything again and check every record
     Verify {
         /// Set damaged things aside, so that the next run makes them again
@@ -34,6 +42,13 @@ pub(crate) enum StoreCommand {
         /// Also remove observations that no root reaches: they cannot be made again
         #[arg(long)]
         observations: bool,
+        /// Also remove logs of actions that ended well and were started this long ago or longer, such as
+        /// 30d, 12h or 0s; what they gave stays
+        #[arg(long, value_name = "AGE", value_parser = age)]
+        logs_older_than: Option<Duration>,
+        /// With --logs-older-than, remove logs of actions that failed, too
+        #[arg(long, requires = "logs_older_than")]
+        failed_logs: bool,
     },
     /// Keep what a pipeline's last run reached, under another name
     Pin {
@@ -58,9 +73,9 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         inputs: bool,
     },
-    /// Take in an exported file; every byte is checked
+    /// Take in an exported file or a research crate; every byte is checked
     Import {
-        /// The file
+        /// The file, or a crate's folder or ZIP file
         file: PathBuf,
     },
     /// Print the path of an output in the store
@@ -68,6 +83,21 @@ pub(crate) enum StoreCommand {
         /// A label, or the beginning of a key
         what: String,
     },
+}
+
+/// An age such as `30d`.
+fn age(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "s" => 1,
+        "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        _ => return Err("expected a number with s, min, h, d or w, such as 30d".to_owned()),
+    };
+    let seconds = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+    seconds.map(Duration::from_secs).ok_or_else(|| format!("`{digits}` is no number of that size"))
 }
 
 pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
@@ -82,10 +112,14 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
     match command {
         StoreCommand::Ls { what: None } => roots(global, &store),
         StoreCommand::Ls { what: Some(what) } => files(global, &store, what),
-        StoreCommand::Du => du(global, &store),
+        StoreCommand::Du { format } => du::run(global, &store, *format),
         StoreCommand::Verify { repair } => verify(global, &store, *repair),
-        StoreCommand::Gc { dry_run, observations } => {
-            gc(global, &store, GcOptions { dry_run: *dry_run, observations: *observations })
+        StoreCommand::Gc { dry_run, observations, logs_older_than, failed_logs } => {
+            let logs = logs_older_than.map(|age| LogRetention {
+                before_unix_ms: (sim_exec::unix_ms() + 1).saturating_sub(age.as_millis() as u64),
+                failed_too: *failed_logs,
+            });
+            gc(global, &store, GcOptions { dry_run: *dry_run, observations: *observations, logs })
         }
         StoreCommand::Pin { root, name } => {
             let found = store.root_named(root)?.ok_or_else(|| {
@@ -127,12 +161,13 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
             Ok(exit::OK)
         }
         StoreCommand::Import { file } => {
-            let moved = store.import(file)?;
+            let archive = crates::archive(file)?;
+            let moved = store.import(&archive.path)?;
             said(&moved, "taken from", file);
             Ok(exit::OK)
         }
         StoreCommand::Path { what } => {
-            let record = by_key(&store, what)?;
+            let record = find::record(&store, what)?.record;
             let tree = record.output.as_ref().ok_or_else(|| {
                 CliError::new(exit::NOTHING, format!("{} gave no output", record.label))
             })?;
@@ -171,7 +206,7 @@ fn roots(global: &Global, store: &Store) -> CliResult {
 }
 
 fn files(global: &Global, store: &Store, what: &str) -> CliResult {
-    let record = by_key(store, what)?;
+    let record = find::record(store, what)?.record;
     let Some(tree) = &record.output else {
         return Err(CliError::new(exit::NOTHING, format!("{} gave no output", record.label)));
     };
@@ -194,23 +229,6 @@ fn files(global: &Global, store: &Store, what: &str) -> CliResult {
             text::out(format!("{kind:4}  {path}  {detail}").trim_end());
         }
     });
-    Ok(exit::OK)
-}
-
-fn du(global: &Global, store: &Store) -> CliResult {
-    let mut total = 0;
-    for folder in ["trees", "blobs", "records", "journal", "cache", "quarantine", "tmp"] {
-        let bytes = size_of(&store.root().join(folder))?;
-        total += bytes;
-        if global.json {
-            text::out(&serde_json::json!({"v": 1, "folder": folder, "bytes": bytes}).to_string());
-        } else {
-            text::out(&format!("{:>10}  {folder}", text::bytes(bytes)));
-        }
-    }
-    if !global.json {
-        text::out(&format!("{:>10}  {}", text::bytes(total), store.root().display()));
-    }
     Ok(exit::OK)
 }
 
