@@ -5,6 +5,7 @@
 mod behaviour;
 mod cache;
 mod commands;
+mod containment;
 mod corpus;
 mod engines;
 mod explain;

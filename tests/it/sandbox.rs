@@ -7,10 +7,10 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-const LEVELS: [&str; 4] = ["none", "landlock", "namespaces", "bubblewrap"];
+pub(crate) const LEVELS: [&str; 4] = ["none", "landlock", "namespaces", "bubblewrap"];
 
 /// Whether this machine has a level, by the program's own word.
-fn have(level: &str) -> bool {
+pub(crate) fn have(level: &str) -> bool {
     if level == "none" {
         return true;
     }

@@ -586,6 +586,18 @@ impl Child {
     /// Reaps the supervisor, which must have ended (its pidfd is readable), and tells how it went.
     pub(crate) fn reap(&mut self) -> io::Result<Ended> {
         use std::io::Read;
+        // SAFETY: siginfo is plain old data, and the pid is not reaped yet.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let ended = libc::WEXITED | libc::WNOWAIT;
+            while libc::waitid(libc::P_PID, self.pid, &raw mut info, ended) < 0
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+        }
+        // A supervisor that was killed could not sweep, and `bwrap`'s own child, should it be just
+        // starting, would wait for ever for its dead parent. Both are in the supervisor's group.
+        // SAFETY: the supervisor is not reaped yet, so the group is still ours.
+        unsafe { libc::kill(-(self.pid.cast_signed()), libc::SIGKILL) };
         let mut status = 0;
         // SAFETY: rusage is plain old data.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
