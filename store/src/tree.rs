@@ -323,7 +323,11 @@ pub fn copy_all(from: &Path, to: &Path) -> Result<()> {
             problem: "is neither a file, a folder nor a link".to_owned(),
         });
     }
-    reflink_copy::reflink_or_copy(from, to).map_err(|e| StoreError::at(from, e))?;
+    reflink_copy::reflink_or_copy(from, to).map_err(|e| {
+        // It is the other disk that is full.
+        let full = e.kind() == std::io::ErrorKind::StorageFull;
+        StoreError::at(if full { to } else { from }, e)
+    })?;
     let mode = if meta.permissions().mode() & 0o111 != 0 { 0o755 } else { 0o644 };
     fs::set_permissions(to, std::fs::Permissions::from_mode(mode))?;
     Ok(())

@@ -162,7 +162,8 @@ pub fn run(
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
     s.summary.interrupted = cancel.is_set();
     s.finish(&id)?;
-    resolver.save()?;
+    // Caches that cannot be written cost time, no results: a disk may be full by now.
+    let _ = resolver.save();
     if let Some(session) = s.session.take() {
         session.finish()?;
     }
