@@ -265,6 +265,23 @@ impl Cmd {
         self
     }
 
+    /// Memory that it may ask the system for: one byte more and it does not end well. Exact, where a
+    /// sample or a peak, which a process has from the one that started it, is not.
+    pub(crate) fn at_most(mut self, bytes: u64) -> Self {
+        use std::os::unix::process::CommandExt as _;
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: setrlimit is async-signal-safe and reads a value on the stack.
+        unsafe {
+            self.command.pre_exec(move || {
+                match libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
+        self
+    }
+
     /// Starts it and goes on.
     pub(crate) fn spawn(mut self) -> Running {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
