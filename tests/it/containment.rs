@@ -21,8 +21,7 @@ fn stages(mark: &str, list: &[(&str, &str, &str)]) -> TestEnv {
             "[[stage]]\nname = \"{name}\"\nkind = \"command\"\ninputs.made = \"made\"\nrun = {run}\n{more}\n"
         ));
     }
-    let env = TestEnv::with_pipeline(&text);
-    env
+    TestEnv::with_pipeline(&text)
 }
 
 /// Runs the same stages at every level that the machine has; afterwards nothing of them runs.

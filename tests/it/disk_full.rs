@@ -80,7 +80,7 @@ i=4; while [ $i -le 120 ]; do try "size=64m,nr_inodes=$i"; i=$((i + 2)); done
 "#
     );
     let Some((stdout, stderr)) = with_mounts(&env, &script) else { return };
-    println!("{stdout}");
+    eprintln!("{stdout}");
     let mut errors = std::collections::BTreeMap::<String, u32>::new();
     for line in stdout.lines() {
         let (numbers, rest) = line.split_once(" | ").unwrap_or_else(|| panic!("{line}\n{stderr}"));
@@ -136,7 +136,7 @@ ls disk/s/cache >&2
         lib.display()
     );
     let Some((stdout, stderr)) = with_mounts(&env, &script) else { return };
-    println!("{stdout}{stderr}");
+    eprintln!("{stdout}{stderr}");
     for line in stdout.lines() {
         let parts: Vec<&str> = line.split("| ").collect();
         let [first, after, said] = parts[..] else { panic!("{line}\n{stderr}") };

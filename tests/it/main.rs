@@ -24,6 +24,8 @@ mod sandbox;
 mod scale;
 mod sources;
 mod store_faults;
+mod tampering;
+mod texts;
 mod together;
 mod trees;
 
