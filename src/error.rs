@@ -81,6 +81,12 @@ impl From<StoreError> for CliError {
             StoreError::NewerFormat { .. } => {
                 error.hint("use the sim-pipe that wrote it, or another store")
             }
+            StoreError::BadFormatFile { .. } => error.hint(
+                "where the store is known to be one of this program, write `sim-pipe store 1` into it",
+            ),
+            StoreError::TmpElsewhere { .. } => error.hint(
+                "results are moved from there into the store: make it a folder of the store again",
+            ),
             StoreError::InUse { .. } => error.hint("wait for the run to end, then try again"),
             StoreError::DamagedRecord { .. }
             | StoreError::Damaged { .. }

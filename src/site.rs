@@ -4,6 +4,7 @@ use crate::error::CliError;
 use fs_err as fs;
 use sim_model::Digest;
 use sim_store::Store;
+use sim_store::tree::LinkRule;
 use std::path::{Path, PathBuf};
 
 /// Lays tree `digest` out at `to`, replacing an older site that this program put there. `to` is left
@@ -14,7 +15,10 @@ pub(crate) fn lay_out(store: &Store, digest: &Digest, to: &Path) -> Result<PathB
     let marker = parent.join(format!(".{name}.tree"));
     let digest_text = digest.to_string();
     let ours = fs::read_to_string(&marker).ok();
-    if ours.as_deref() == Some(digest_text.as_str()) && to.is_dir() {
+    // What somebody changed in it is put right.
+    let unchanged =
+        || sim_store::tree::scan(to, LinkRule::Keep).is_ok_and(|node| node.digest() == *digest);
+    if ours.as_deref() == Some(digest_text.as_str()) && to.is_dir() && unchanged() {
         return Ok(to.to_path_buf());
     }
     if ours.is_none() && to.symlink_metadata().is_ok() {

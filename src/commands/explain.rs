@@ -132,10 +132,21 @@ impl Explainer<'_> {
     /// The record of the last run with this label.
     fn last(&self, action: &PlannedAction) -> Result<Option<Record>, CliError> {
         let own = self.store.root_name(&self.project.plan.name, &self.project.root)?;
-        // A new checkout is best compared with the one before it.
-        let any = self.project.plan.name.clone();
-        for name in [own.clone(), format!("{own}.part"), any.clone(), format!("{any}.part")] {
-            let Some(root) = self.store.root_named(&name)? else { continue };
+        let mut roots = Vec::new();
+        for name in [own.clone(), format!("{own}.part")] {
+            roots.extend(self.store.root_named(&name)?);
+        }
+        // A new checkout is best compared with the one before it: the newest run of this pipeline
+        // in any project.
+        let mut others: Vec<_> = self
+            .store
+            .root_names()?
+            .iter()
+            .filter_map(|name| self.store.root_named(name).ok().flatten())
+            .filter(|root| root.pipeline == self.project.plan.name)
+            .collect();
+        others.sort_by(|a, b| b.run.cmp(&a.run));
+        for root in roots.into_iter().chain(others) {
             if let Some(e) = root.entries.iter().find(|e| e.label == action.label) {
                 return Ok(self.store.record_generation(&e.key, e.generation)?);
             }

@@ -51,6 +51,12 @@ pub enum StoreError {
         /// Its format.
         found: u32,
     },
+    /// Unfinished work would have to be copied instead of moved.
+    #[error("{} lies on another file system than the store", tmp.display())]
+    TmpElsewhere {
+        /// The store's `tmp/`.
+        tmp: PathBuf,
+    },
     /// The store cannot be written by this process.
     #[error("the store in {} is read-only", root.display())]
     ReadOnly {

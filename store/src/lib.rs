@@ -49,6 +49,7 @@ pub use stamp::{Stamp, Watch};
 pub use stat_cache::StatCache;
 
 use fs_err as fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -97,6 +98,10 @@ impl Store {
                 fs::create_dir_all(dir)?;
             }
         }
+        let tmp = root.join("tmp");
+        if fs::metadata(&tmp)?.dev() != fs::metadata(&root)?.dev() {
+            return Err(StoreError::TmpElsewhere { tmp });
+        }
         Ok(store)
     }
 
@@ -118,9 +123,10 @@ impl Store {
             return Err(StoreError::NewerFormat { root: root.to_path_buf(), found: version });
         }
         let root = fs::canonicalize(root)?;
-        let read_only =
-            rustix::fs::access(root.join("records").as_path(), rustix::fs::Access::WRITE_OK)
-                .is_err();
+        // Where the folder of records is gone, it can be made again or not.
+        let records = Some(root.join("records")).filter(|p| p.exists());
+        let written = records.as_deref().unwrap_or(&root);
+        let read_only = rustix::fs::access(written, rustix::fs::Access::WRITE_OK).is_err();
         Ok(Self { root, read_only, deferred: Arc::default() })
     }
 

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use sim_model::digest::Canonical;
 use sim_model::{Digest, TreeRef};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -232,16 +233,28 @@ fn leaves(target: &Path, depth: usize) -> bool {
     false
 }
 
+/// How much of a large file is read at once: enough for several processors, little enough for caches.
+const PIECE: u64 = 1 << 20;
+
 /// Hashes one file; an error when it changes meanwhile.
 pub(crate) fn hash_file(path: &Path, expected_len: u64) -> Result<(Digest, u64)> {
     if expected_len < 128 << 10 {
         let bytes = fs::read(path)?;
         return Ok((Digest::of(&bytes), bytes.len() as u64));
     }
-    let before = fs::metadata(path)?;
+    // Read, not mapped: a mapped file that is cut meanwhile ends the whole program with SIGBUS.
+    let mut file = fs::File::open(path)?;
+    let before = file.metadata()?;
     let mut hasher = blake3::Hasher::new();
-    hasher.update_mmap_rayon(path).map_err(|e| StoreError::at(path, e))?;
-    let after = fs::metadata(path)?;
+    let mut piece = Vec::with_capacity(PIECE as usize);
+    loop {
+        piece.clear();
+        if file.by_ref().take(PIECE).read_to_end(&mut piece)? == 0 {
+            break;
+        }
+        hasher.update_rayon(&piece);
+    }
+    let after = file.metadata()?;
     if (before.len(), before.mtime(), before.mtime_nsec())
         != (after.len(), after.mtime(), after.mtime_nsec())
     {
@@ -323,7 +336,11 @@ pub fn copy_all(from: &Path, to: &Path) -> Result<()> {
             problem: "is neither a file, a folder nor a link".to_owned(),
         });
     }
-    reflink_copy::reflink_or_copy(from, to).map_err(|e| StoreError::at(from, e))?;
+    reflink_copy::reflink_or_copy(from, to).map_err(|e| {
+        // It is the other disk that is full.
+        let full = e.kind() == std::io::ErrorKind::StorageFull;
+        StoreError::at(if full { to } else { from }, e)
+    })?;
     let mode = if meta.permissions().mode() & 0o111 != 0 { 0o755 } else { 0o644 };
     fs::set_permissions(to, std::fs::Permissions::from_mode(mode))?;
     Ok(())

@@ -2,10 +2,11 @@
 //! afford to ask it of every result that it uses.
 //!
 //! Trees are read-only, but their owner may change them all the same. When a tree is taken in, the
-//! last thing done to it is to set its top's modification time to a fixed one. Whatever is done to
-//! the top's content afterwards shows in that time, and whatever is done to anything below shows in
-//! a change time, which nobody can set, later than the top's own. A tree that was touched is hashed;
-//! if it still is what its name says, it is marked anew.
+//! last thing done to it is to set its top's modification time to forty years before that moment.
+//! Nobody can set a change time: so the two times of the top, forty years apart, say when the tree was
+//! taken in and that nothing was done to the top since; and nothing below may have a change time
+//! later than the top's. A tree that was touched is hashed; if it still is what its name says, it is
+//! marked anew.
 //!
 //! This finds edits by people and programs. It does not find a disk that loses bits: `--verify` and
 //! `store verify` hash.
@@ -13,25 +14,41 @@
 use crate::{Result, Store, StoreError, Watch};
 use fs_err as fs;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
+use rustix::time::{ClockId, clock_gettime};
 use sim_model::Digest;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// 1980-01-01, the earliest time that every archive format can say.
-const TAKEN: i64 = 315_532_800;
+/// How far the two times of a marked top lie apart: no clock is set back that far.
+const APART_NS: i128 = 40 * 365 * 86_400 * NS;
+/// How much later than asked for the change time may be: some ticks of the kernel's clock.
+const TICKS_NS: i128 = 20_000_000;
+const NS: i128 = 1_000_000_000;
 
 /// Marks a tree as taken in. What cannot be marked is hashed each time it is used.
 pub(crate) fn mark(path: &Path) {
+    // The clock that change times come from.
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    let then = i128::from(now.tv_sec) - APART_NS / NS;
+    let Ok(tv_sec) = i64::try_from(then) else { return };
     let times = Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec { tv_sec: TAKEN, tv_nsec: 0 },
+        last_modification: Timespec { tv_sec, tv_nsec: now.tv_nsec },
     };
     let _ = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
 }
 
+/// Whether marking it was the last that was done to it.
+fn marked(meta: &Metadata) -> bool {
+    let ns = |s: i64, n: i64| i128::from(s) * NS + i128::from(n);
+    let marked = ns(meta.mtime(), meta.mtime_nsec()) + APART_NS;
+    let changed = ns(meta.ctime(), meta.ctime_nsec());
+    (0..TICKS_NS).contains(&(changed - marked))
+}
+
 fn untouched(path: &Path, meta: &Metadata) -> Result<bool> {
-    if (meta.mtime(), meta.mtime_nsec()) != (TAKEN, 0) {
+    if !marked(meta) {
         return Ok(false);
     }
     let taken = (meta.ctime(), meta.ctime_nsec());
@@ -69,7 +86,7 @@ fn watch_all(path: &Path, meta: &Metadata, watch: &mut Watch, now_ns: i128) -> R
             }
         }
     }
-    Ok((meta.mtime(), meta.mtime_nsec()) == (TAKEN, 0))
+    Ok(marked(meta))
 }
 
 impl Store {
@@ -129,9 +146,10 @@ mod tests {
             let meta = fs::symlink_metadata(p).expect("stat");
             (meta.ctime(), meta.ctime_nsec())
         };
+        let ns = |(s, n): (i64, i64)| i128::from(s) * NS + i128::from(n);
         loop {
             fs::write(dir.join("probe"), "").expect("write");
-            if time(&dir.join("probe")) > time(path) {
+            if ns(time(&dir.join("probe"))) > ns(time(path)) + TICKS_NS {
                 return;
             }
         }
@@ -143,7 +161,16 @@ mod tests {
 
     #[test]
     fn every_change_by_hand_is_seen() {
-        let changes: [(&str, Change); 7] = [
+        let changes: [(&str, Change); 8] = [
+            ("another content, and all modes put back", |t| {
+                writable(t);
+                writable(&t.join("d"));
+                fs::set_permissions(t.join("d/f"), Permissions::from_mode(0o644)).expect("chmod");
+                fs::write(t.join("d/f"), "y").expect("write");
+                for (path, mode) in [("d/f", 0o444), ("d", 0o555), ("", 0o555)] {
+                    fs::set_permissions(t.join(path), Permissions::from_mode(mode)).expect("chmod");
+                }
+            }),
             ("another content", |t| {
                 writable(&t.join("d/f"));
                 fs::write(t.join("d/f"), "y").expect("write");

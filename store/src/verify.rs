@@ -5,7 +5,7 @@ use crate::substituter::Substituter;
 use crate::{Result, Store, StoreError};
 use fs_err as fs;
 use rayon::prelude::*;
-use sim_model::{Digest, Record};
+use sim_model::{Class, Digest, Record};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -170,8 +170,20 @@ impl Store {
         for (path, _) in users {
             self.quarantine(path)?;
         }
+        let observations = users.iter().filter(|(_, r)| r.class == Class::Measured).count();
         Ok(match users.len() {
-            0 => "moved to quarantine/".to_owned(),
+            0 => "moved to quarantine/; where it is a source, the next run that needs it takes it again"
+                .to_owned(),
+            // Bytes that were measured cannot be made again.
+            1 if observations == 1 => {
+                "moved to quarantine/ with its record; an observation is lost, the next run observes \
+                 anew"
+                    .to_owned()
+            }
+            n if observations > 0 => format!(
+                "moved to quarantine/ with {n} records; {observations} of them are observations and \
+                 lost, the next run observes anew"
+            ),
             1 => "moved to quarantine/ with its record; the next run makes it again".to_owned(),
             n => format!("moved to quarantine/ with {n} records; the next run makes it again"),
         })

@@ -247,3 +247,26 @@ b: would run · key [HASH]
 ",
     );
 }
+
+/// treeverse/dvc#1599, #9641: what is laid out is a copy. Edited, it leaves the store as it is, and the
+/// next run puts it right.
+#[test]
+fn a_hand_edited_site_leaves_the_store_alone() {
+    let env = TestEnv::with_pipeline(&format!(
+        "{CHAIN}\n[[stage]]\nname = \"site\"\nkind = \"report\"\ninputs.files = \"c[*]\"\n"
+    ));
+    env.write("src/x.txt", SOURCE);
+    env.run_ok(&[]);
+    let page = env.path("out/chain/index.html");
+    let (laid, stored) = (fs::read(&page).expect("read"), env.output("site", "index.html"));
+    assert_eq!(laid, stored);
+    // In place, through the same inode.
+    tamper(&page, |b| b.extend_from_slice(b"edited"));
+    assert_eq!(env.output("site", "index.html"), stored);
+    env.assert_store_clean();
+    env.run_ok(&[]).assert_ran(&[]);
+    assert_eq!(fs::read(&page).expect("read"), laid);
+    fs::remove_file(&page).expect("rm");
+    env.run_ok(&[]).assert_ran(&[]);
+    assert_eq!(fs::read(&page).expect("read"), laid);
+}

@@ -143,7 +143,7 @@ two: everything holds · 2 keys recomputed · 2 records, 2 trees and 0 logs hash
         &shown(&env, &["audit", "pipeline.toml"], 6),
         "
 upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HASH]
-two: 1 finding · 1 key recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
+two: 1 finding · 2 keys recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
 ",
     );
     env.write("text.txt", "something else\n");

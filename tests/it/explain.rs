@@ -243,3 +243,38 @@ fn as_json() {
     assert_eq!(first["origin"], "pipeline.toml:8:15");
     assert_ne!(first["before"], first["now"]);
 }
+
+/// snakemake/snakemake#2011, #1677: a program whose kind came out of other sources says that this is
+/// why it would run, and what waits for it.
+#[test]
+fn another_version_of_a_kind() {
+    let env = TestEnv::with_pipeline(
+        "[pipeline]\nname = \"p\"\n[[stage]]\nname = \"s\"\nkind = \"scene\"\nscenario = \"free_fall\"\nsize = 3\n",
+    );
+    env.run_ok(&[]);
+    // The record as a program with other sources of the kind would have written it.
+    let store = env.store();
+    let mut record = env.record("s");
+    let key = record.key.to_string();
+    fs::remove_file(env.store_path().join("records").join(&key[..2]).join(&key)).expect("remove");
+    let old = "0".repeat(63) + "1";
+    for c in record.components.iter_mut().filter(|c| c.path == "kind.fingerprint") {
+        c.value.clone_from(&old);
+    }
+    record.key = sim_model::Digest::of(b"another key");
+    store.put_record(&record).expect("write the record");
+    let root = env.store_path().join("roots/p.json");
+    let text = fs::read_to_string(&root).expect("read");
+    fs::write(&root, text.replace(&key, &record.key.to_string())).expect("write");
+    assert_text(
+        &explain(&env, &[]),
+        "
+s: would run · key [HASH]
+  first difference: kind.fingerprint
+    before: [HASH]
+       now: [HASH]
+            the source of stage kind `scene` changed
+",
+    );
+    env.run_ok(&[]).assert_ran(&["s"]);
+}

@@ -1,6 +1,9 @@
 //! Runs the real program in a project of its own, with nothing of the caller's environment, within a
 //! bound on time, and reads back what it left in its store.
 
+pub(crate) use crate::tampering::{as_if_by_the_disk, tamper, tick};
+pub(crate) use crate::texts::assert_text;
+use crate::texts::normal;
 use sim_model::event::{Event, Line};
 use sim_model::{Record, Status};
 use sim_store::Store;
@@ -262,6 +265,23 @@ impl Cmd {
 
     pub(crate) fn bound(mut self, bound: Duration) -> Self {
         self.bound = bound;
+        self
+    }
+
+    /// Memory that it may ask the system for: one byte more and it does not end well. Exact, where a
+    /// sample or a peak, which a process has from the one that started it, is not.
+    pub(crate) fn at_most(mut self, bytes: u64) -> Self {
+        use std::os::unix::process::CommandExt as _;
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: setrlimit is async-signal-safe and reads a value on the stack.
+        unsafe {
+            self.command.pre_exec(move || {
+                match libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
         self
     }
 
@@ -540,152 +560,4 @@ pub(crate) fn skip(what: &str, why: &str) {
     let required = std::env::var("SIM_PIPE_TEST_REQUIRE").unwrap_or_default();
     assert!(!required.split([',', ' ']).any(|w| w == what), "{what} is required: {why}");
     eprintln!("skipped, {what} is not here: {why}");
-}
-
-/// The difference of two texts is easier to see line by line.
-#[track_caller]
-pub(crate) fn assert_text(actual: &str, expected: &str) {
-    let (actual, expected) = (actual.trim_end(), expected.trim_matches('\n').trim_end());
-    if actual == expected {
-        return;
-    }
-    let mut shown = String::new();
-    let (a, e): (Vec<&str>, Vec<&str>) = (actual.lines().collect(), expected.lines().collect());
-    for i in 0..a.len().max(e.len()) {
-        match (a.get(i), e.get(i)) {
-            (Some(x), Some(y)) if x == y => shown.push_str(&format!("  {x}\n")),
-            (x, y) => {
-                if let Some(y) = y {
-                    shown.push_str(&format!("- {y}\n"));
-                }
-                if let Some(x) = x {
-                    shown.push_str(&format!("+ {x}\n"));
-                }
-            }
-        }
-    }
-    panic!("texts differ (- expected, + actual):\n{shown}\nactual, whole:\n{actual}\n[end]");
-}
-
-/// Text with what differs between machines and runs replaced: paths, digests, times, sizes, dates.
-fn normal(dir: &Path, text: &str) -> String {
-    let exe = Path::new(env!("CARGO_BIN_EXE_sim-pipe"));
-    let text = text
-        .replace(&dir.join("project").display().to_string(), "[PROJECT]")
-        .replace(&dir.display().to_string(), "[DIR]")
-        .replace(&exe.display().to_string(), "[SIM-PIPE]");
-    let mut out = String::new();
-    for line in text.lines() {
-        let mut line = normal_line(line);
-        // A shard is the beginning of the digest after it, which tools of the machine enter.
-        for folder in ["records/", "blobs/"] {
-            let mut from = 0;
-            while let Some(at) = line[from..].find(folder).map(|i| from + i + folder.len()) {
-                if line[at..].get(2..).is_some_and(|rest| rest.starts_with("/[HASH]")) {
-                    line.replace_range(at..at + 2, "[..]");
-                }
-                from = at;
-            }
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-fn normal_line(line: &str) -> String {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
-        out.push_str(&rest[..start]);
-        rest = &rest[start..];
-        let end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == ':'))
-            .unwrap_or(rest.len());
-        let word = &rest[..end];
-        let after = &rest[end..];
-        let number = word.starts_with(|c: char| c.is_ascii_digit())
-            && word.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let unit = after.strip_prefix(' ').map(|a| a.split([' ', ',', ')']).next().unwrap_or(a));
-        if is_digest(word) {
-            out.push_str("[HASH]");
-            rest = after;
-        } else if number && matches!(unit, Some("ms" | "s")) {
-            out.push_str("[TIME]");
-            rest = &after[1 + unit.unwrap_or_default().len()..];
-        } else if number && matches!(unit, Some("B" | "KiB" | "MiB" | "GiB")) {
-            out.push_str("[SIZE]");
-            rest = &after[1 + unit.unwrap_or_default().len()..];
-        } else if is_date(word) && after.len() >= 13 && after[10..].starts_with("UTC") {
-            out.push_str("[DATE]");
-            rest = &after[13..];
-        } else if let Some(dot) = word.find('.').filter(|d| is_digest(&word[..*d])) {
-            out.push_str("[HASH]");
-            rest = &rest[dot..];
-        } else {
-            out.push_str(word);
-            rest = after;
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-fn is_digest(word: &str) -> bool {
-    matches!(word.len(), 12 | 64)
-        && word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-        && word.bytes().any(|b| b.is_ascii_digit())
-}
-
-fn is_date(word: &str) -> bool {
-    word.len() == 10
-        && word
-            .bytes()
-            .enumerate()
-            .all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
-}
-
-/// Makes a file readable and writable, changes it, and puts its mode back.
-pub(crate) fn tamper(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = fs::metadata(path).expect("stat").permissions();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("chmod");
-    tick(path);
-    let mut bytes = fs::read(path).expect("read");
-    change(&mut bytes);
-    fs::write(path, bytes).expect("write");
-    fs::set_permissions(path, mode).expect("chmod back");
-}
-
-/// Waits until the clock of file systems is past everything around `path`: what is changed in the
-/// same tick as it was made is not seen to be changed, and no hand is that fast.
-pub(crate) fn tick(path: &Path) {
-    use std::os::unix::fs::MetadataExt as _;
-    let time = |m: fs::Metadata| (m.ctime(), m.ctime_nsec());
-    let around = path.ancestors().take(4).filter_map(|p| p.symlink_metadata().ok());
-    let newest = around.map(time).max().expect("a time");
-    loop {
-        let probe = tempfile::tempfile().expect("a file");
-        if time(probe.metadata().expect("stat")) > newest {
-            return;
-        }
-    }
-}
-
-/// Makes a stored tree look untouched, as one does whose bytes went bad on the disk.
-pub(crate) fn as_if_by_the_disk(tree: &Path) {
-    let mode = fs::metadata(tree).expect("stat").permissions();
-    tick(tree);
-    let file = fs::File::open(tree).expect("open");
-    let taken = std::time::UNIX_EPOCH + Duration::from_secs(315_532_800);
-    file.set_times(fs::FileTimes::new().set_modified(taken)).expect("set the time");
-    fs::set_permissions(tree, mode).expect("chmod");
-}
-
-#[test]
-fn texts_are_normalised() {
-    let dir = Path::new("/d/it-1");
-    let text = "ran  a[1]  31 ms  d26ee9ef50c8\nat /d/it-1/project/x: 1.5 KiB on 2026-11-30 20:15:00 UTC, p.toml:12";
-    let expected = "ran  a[1]  [TIME]  [HASH]\nat [PROJECT]/x: [SIZE] on [DATE], p.toml:12\n";
-    assert_eq!(normal(dir, text), expected);
 }

@@ -6,11 +6,15 @@ use crate::harness::{TestEnv, assert_text};
 use std::fs;
 use std::time::Duration;
 
-/// Runs a wrong file and gives what it says.
+/// A file has at most 32 MiB; nothing in it may cost more than this.
+const MEMORY: u64 = 1280 << 20;
+
+/// Runs a wrong file, with bounds on time and memory, and gives what it says.
 fn wrong(text: impl AsRef<[u8]>) -> String {
     let env = TestEnv::new();
     env.write("pipeline.toml", text);
-    let out = env.cmd(["run", "pipeline.toml"]).bound(Duration::from_secs(60)).run();
+    let cmd = env.cmd(["run", "pipeline.toml"]).bound(Duration::from_secs(60)).at_most(MEMORY);
+    let out = cmd.run();
     out.expect(3);
     assert_eq!(out.stdout, "");
     assert!(!out.stderr.contains("panicked"), "{out}");
@@ -412,9 +416,21 @@ fn hostile_files_end_in_diagnostics() {
         ("control characters", format!("{head}\u{0}\u{1}\u{7f}\u{1b}[31m = 1\n")),
         ("a bomb of braces", format!("{head}seed = \"{}\"\n", "{".repeat(1_000_000))),
         ("a glob of stars", format!("{head}inputs.x = \"{}\"\n", "**/*".repeat(5_000))),
+        ("a million characters on one line", format!("{head}# {}\nx = ]\n", "é".repeat(1_000_000))),
+        ("a million rows", {
+            let rows = "{ a = 1, b = 2 },\n".repeat(500_000);
+            format!("{head}matrix.a = [1]\nmatrix.b = [2]\nmatrix.include = [\n{rows}]\n")
+        }),
+        ("a million empty tables", format!("{head}{}", "[[stage]]\n".repeat(1_000_000))),
+        ("ten megabytes of keys", {
+            let keys: String = (0..600_000).map(|i| format!("k{i} = 1\n")).collect();
+            format!("{head}{keys}")
+        }),
         ("thirty-three megabytes", " ".repeat(33 << 20)),
     ];
     for (name, text) in cases {
+        // Seen where one ends otherwise.
+        eprintln!("{name}");
         let shown = wrong(&text);
         assert!(
             shown.starts_with("error[SP") && shown.contains("error"),

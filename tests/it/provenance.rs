@@ -109,7 +109,7 @@ fn a_number_that_was_changed_in_the_stored_site_is_named_with_its_page() {
 fn a_record_that_was_forged_with_its_digest_is_named() {
     // What it describes: the key is computed again.
     let env = report();
-    let trial = env.records().into_iter().find(|r| r.label.ends_with("/timed")).expect("a trial");
+    let trial = env.record("trial[good]/free_fall/3x1/r0/timed");
     forge(&env, &trial.key, "\"args.steps\",\"value\":\"24\"", "\"args.steps\",\"value\":\"48\"");
     let found = findings(&audit(&env, 6));
     let named = found.iter().find(|f| f.0 == "record").expect("a finding");
@@ -118,7 +118,7 @@ fn a_record_that_was_forged_with_its_digest_is_named() {
 
     // What it measured: the site tells another number.
     let env = report();
-    let trial = env.records().into_iter().find(|r| r.label.ends_with("/timed")).expect("a trial");
+    let trial = env.record("trial[good]/free_fall/3x1/r0/timed");
     let wall =
         format!("\"wall_ms\":{}", serde_json::to_string(&trial.usage.wall_ms).expect("JSON"));
     forge(&env, &trial.key, &wall, "\"wall_ms\":0.001");
@@ -240,7 +240,7 @@ fn check(mut python: Command, script: &str, args: &[&Path], more: &[&str]) {
 fn statements_are_read_by_in_toto() {
     let env = report();
     env.sim(["export", "slsa", "--run", "fake", "--output", "slsa"]).expect(0);
-    let trial = env.records().into_iter().find(|r| r.label.ends_with("/timed")).expect("a trial");
+    let trial = env.record("trial[good]/free_fall/3x1/r0/timed");
     let path = env.path(format!("slsa/{}.json", trial.key));
     let statement: Value =
         serde_json::from_slice(&fs::read(path).expect("read")).expect("a statement");

@@ -8,10 +8,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 /// From the weakest to the strongest.
-const LEVELS: [&str; 4] = ["none", "landlock", "bubblewrap", "namespaces"];
+pub(crate) const LEVELS: [&str; 4] = ["none", "landlock", "bubblewrap", "namespaces"];
 
 /// Whether this machine has a level, by the program's own word.
-fn have(level: &str) -> bool {
+pub(crate) fn have(level: &str) -> bool {
     if level == "none" {
         return true;
     }

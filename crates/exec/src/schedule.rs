@@ -157,12 +157,13 @@ pub fn run(
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
     s.summary.interrupted = cancel.is_set();
     let root_name = s.finish(&id)?;
-    resolver.save()?;
+    // Caches that cannot be written cost time, no results: a disk may be full by now.
+    let _ = resolver.save();
     if let Some(session) = s.session.take() {
         session.finish()?;
     }
     if let (Ok(()), Some(question), Some(root_name)) = (&result, &options.question, root_name) {
-        settled::keep(&resolver, question, &s.outcomes, &s.wanted, &root_name)?;
+        let _ = settled::keep(&resolver, question, &s.outcomes, &s.wanted, &root_name);
     }
     result.map(|()| {
         let mut summary = s.summary;

@@ -118,6 +118,18 @@ impl Child {
     /// Reaps the supervisor, which must have ended (its pidfd is readable), and tells how it went.
     pub(crate) fn reap(&mut self) -> io::Result<Ended> {
         use std::io::Read;
+        // SAFETY: siginfo is plain old data, and the pid is not reaped yet.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let ended = libc::WEXITED | libc::WNOWAIT;
+            while libc::waitid(libc::P_PID, self.pid, &raw mut info, ended) < 0
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+        }
+        // A supervisor that was killed could not sweep, and `bwrap`'s own child, should it be just
+        // starting, would wait for ever for its dead parent. Both are in the supervisor's group.
+        // SAFETY: the supervisor is not reaped yet, so the group is still ours.
+        unsafe { libc::kill(-(self.pid.cast_signed()), libc::SIGKILL) };
         let mut status = 0;
         // SAFETY: rusage is plain old data.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -149,11 +161,9 @@ impl Child {
         })
     }
 
-    /// Waits for the end, throwing the output away. For probes only.
+    /// Waits for the end and leaves the output unread: a probe writes a line at most. Waiting for the
+    /// end of the output instead would be for ever, should something that holds it be left behind.
     pub(crate) fn wait_blocking(&mut self) -> io::Result<i32> {
-        use std::io::Read;
-        let mut sink = Vec::new();
-        std::fs::File::from(self.output.try_clone()?).take(1 << 16).read_to_end(&mut sink)?;
         self.reap().map(|e| e.status)
     }
 }
