@@ -131,7 +131,11 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
         return Ok(if by == 0 { exit::INTERRUPTED } else { 128u8.saturating_add(by as u8) });
     }
     lay_out_sites(global, &project, &store, &summary, args.output.as_deref())?;
-    let Some(rounds) = args.check else { return Ok(code) };
+    let Some(rounds) = args.check else {
+        // Taking ten thousand actions apart, right before the program ends, takes a while.
+        std::mem::forget((project, summary));
+        return Ok(code);
+    };
     let checked =
         commands::check::check(global, &project, &store, &options, &cancel, &summary, rounds)?;
     if checked.interrupted {

@@ -13,6 +13,7 @@ mod error;
 mod host_paths;
 mod landlock_rules;
 mod lay_out;
+mod look;
 mod machine;
 mod outputs;
 mod preview;

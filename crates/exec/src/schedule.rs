@@ -10,9 +10,11 @@
 //! ```
 
 use crate::cancel::Cancel;
-use crate::error::{ExecError, Result};
+use crate::error::Result;
+use crate::look::{self, Look};
+
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
-use crate::run::{Context, Done, MachineUse, Observer, Options, usable};
+use crate::run::{Context, Done, MachineUse, Observer, Options};
 use crate::settled;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
@@ -162,7 +164,10 @@ pub fn run(
     if let Some(session) = s.session.take() {
         session.finish()?;
     }
-    if let (Ok(()), Some(question), Some(root_name)) = (&result, &options.question, root_name) {
+    // Not worth a run that did something: it comes again only when there is nothing left.
+    if let (Ok(()), 0, Some(question), Some(root_name)) =
+        (&result, s.summary.ran, &options.question, root_name)
+    {
         let _ = settled::keep(&resolver, question, &s.outcomes, &s.wanted, &root_name);
     }
     result.map(|()| {
@@ -210,8 +215,6 @@ impl Scheduler<'_, '_> {
                 self.unblocked.push(i);
             }
         }
-        // Taken from the end: the plan's order.
-        self.unblocked.reverse();
 
         let (send_job, receive_job) = mpsc::channel::<Job>();
         let receive_job = Mutex::new(receive_job);
@@ -331,73 +334,54 @@ impl Scheduler<'_, '_> {
 
     /// Resolves what has become ready; reuses, skips or queues it.
     fn settle_unblocked(&mut self) -> Result<()> {
-        while let Some(index) = self.unblocked.pop() {
-            let plan = self.plan;
-            let action = &plan.actions[index];
-            if let Some(cause) = self.resolver.blocked_by(action, &self.outcomes) {
-                let because = plan.actions[cause].label.clone();
-                self.summary.skipped += 1;
-                let event = Event::ActionSkipped { label: action.label.clone(), because };
-                self.emit(Some(index), event)?;
-                self.settle(index, Outcome::not_run(&plan.actions[cause].label));
-                continue;
-            }
-            let resolved = match self.resolver.resolve(action, &self.outcomes) {
-                Ok(resolved) => resolved,
-                // A missing part of an output or tool concerns this action alone.
-                Err(e @ (ExecError::Source { .. } | ExecError::ToolMissing { .. })) => {
-                    self.summary.skipped += 1;
-                    let because = e.to_string();
-                    let event = Event::ActionSkipped {
-                        label: action.label.clone(),
-                        because: because.clone(),
-                    };
-                    self.emit(Some(index), event)?;
-                    self.settle(index, Outcome::impossible(&e));
-                    continue;
-                }
-                Err(e) => return Err(e),
-            };
-            let forced = self.options.remeasure && action.class == Class::Measured;
-            let found = if forced {
-                None
-            } else {
-                let stored = match self.resolver.store.brief(&resolved.key) {
-                    Ok(stored) => stored,
-                    // A damaged record is as good as none; `store verify` names it.
-                    Err(sim_store::StoreError::DamagedRecord { .. }) => None,
-                    Err(e) => return Err(e.into()),
-                };
-                match stored {
-                    Some(s) if usable(self.resolver.store, self.options, &s)? => Some(s),
-                    _ => None,
-                }
-            };
-            match found {
-                Some(stored) => {
-                    self.summary.reused += 1;
-                    let event = Event::ActionReused {
-                        label: action.label.clone(),
-                        key: resolved.key,
-                        status: stored.status,
-                        generation: stored.generation,
-                    };
-                    self.emit(Some(index), event)?;
-                    self.settle(index, Outcome::of(stored));
-                }
-                None if self.resolver.store.read_only() => {
-                    return Err(sim_store::StoreError::ReadOnly {
-                        root: self.resolver.store.root().to_path_buf(),
-                    }
-                    .into());
-                }
-                None if action.class == Class::Measured => {
-                    self.measured.insert((action.order, index));
-                    self.measured_resolved.insert(index, resolved);
-                }
-                None => self.queue.push_back((index, resolved)),
+        while !self.unblocked.is_empty() {
+            let batch = std::mem::take(&mut self.unblocked);
+            let looks = look::all(self.resolver, self.options, &self.outcomes, &batch);
+            for (index, look) in batch.into_iter().zip(looks) {
+                self.decide(index, look?)?;
             }
         }
+        Ok(())
+    }
+
+    fn decide(&mut self, index: usize, look: Look) -> Result<()> {
+        let plan = self.plan;
+        let action = &plan.actions[index];
+        match look {
+            Look::Blocked(cause) => {
+                let because = plan.actions[cause].label.clone();
+                self.skip(index, because, Outcome::not_run(&plan.actions[cause].label))?;
+            }
+            Look::Impossible(e) => self.skip(index, e.to_string(), Outcome::impossible(&e))?,
+            Look::Reuse(stored) => {
+                self.summary.reused += 1;
+                let event = Event::ActionReused {
+                    label: action.label.clone(),
+                    key: stored.key,
+                    status: stored.status,
+                    generation: stored.generation,
+                };
+                self.emit(Some(index), event)?;
+                self.settle(index, Outcome::of(stored));
+            }
+            Look::Run(_) if self.resolver.store.read_only() => {
+                let root = self.resolver.store.root().to_path_buf();
+                return Err(sim_store::StoreError::ReadOnly { root }.into());
+            }
+            Look::Run(resolved) if action.class == Class::Measured => {
+                self.measured.insert((action.order, index));
+                self.measured_resolved.insert(index, resolved);
+            }
+            Look::Run(resolved) => self.queue.push_back((index, resolved)),
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, index: usize, because: String, outcome: Outcome) -> Result<()> {
+        self.summary.skipped += 1;
+        let label = self.plan.actions[index].label.clone();
+        self.emit(Some(index), Event::ActionSkipped { label, because })?;
+        self.settle(index, outcome);
         Ok(())
     }
 
@@ -431,7 +415,6 @@ impl Scheduler<'_, '_> {
 
     fn settle(&mut self, index: usize, outcome: Outcome) {
         self.outcomes.insert(index, Arc::new(outcome));
-        let first = self.unblocked.len();
         for i in 0..self.dependents[index].len() {
             let d = self.dependents[index][i];
             self.waiting[d] -= 1;
@@ -439,7 +422,6 @@ impl Scheduler<'_, '_> {
                 self.unblocked.push(d);
             }
         }
-        self.unblocked[first..].reverse();
     }
 
     /// Writes the root and the end of the journal. Gives the root's name, if it is that of a whole run.
