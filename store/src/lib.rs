@@ -25,6 +25,7 @@ pub mod difference;
 mod durable;
 mod error;
 pub mod gc;
+mod hash;
 mod journal;
 mod locks;
 pub mod path_bytes;
@@ -218,13 +219,24 @@ impl Drop for Scratch {
 pub(crate) fn write_atomic(root: &Path, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
     use std::io::Write;
     let tmp = root.join("tmp");
-    fs::create_dir_all(&tmp)?;
-    let mut file = new_file(&tmp, "write-")?;
-    file.write_all(bytes).map_err(|e| StoreError::at(path, e))?;
-    if sync {
-        file.as_file().sync_all().map_err(|e| StoreError::at(path, e))?;
+    let mut attempts = 0;
+    loop {
+        fs::create_dir_all(&tmp)?;
+        let mut file = new_file(&tmp, "write-")?;
+        file.write_all(bytes).map_err(|e| StoreError::at(path, e))?;
+        if sync {
+            file.as_file().sync_all().map_err(|e| StoreError::at(path, e))?;
+        }
+        match file.persist(path) {
+            Ok(_) => break,
+            // Who writes without a lease (the first of several that begin a store at once does) may
+            // have its file swept away by a run that begins.
+            Err(e) if e.error.kind() == std::io::ErrorKind::NotFound && attempts < 10 => {
+                attempts += 1;
+            }
+            Err(e) => return Err(StoreError::at(path, e.error)),
+        }
     }
-    file.persist(path).map_err(|e| StoreError::at(path, e.error))?;
     if sync { sync_dir(path.parent().unwrap_or(root)) } else { Ok(()) }
 }
 

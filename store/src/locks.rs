@@ -134,4 +134,22 @@ mod tests {
         assert!(store.try_lock_key(&a).expect("lock").is_some());
         drop(other);
     }
+
+    /// Several that begin one store at once, each sweeping what nobody uses: all of them get it.
+    #[test]
+    fn a_store_begun_by_several_at_once() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        for i in 0..60 {
+            let root = dir.path().join(i.to_string());
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        let store = Store::open(&root).expect("open");
+                        store.sweep().expect("sweep");
+                        store.lease().expect("lease");
+                    });
+                }
+            });
+        }
+    }
 }

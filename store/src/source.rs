@@ -1,6 +1,7 @@
 //! Source files and folders of a project: their digests for keys, and snapshots of them for actions.
 
-use crate::tree::{LinkRule, Node, hash_file};
+use crate::hash::hash_file;
+use crate::tree::{LinkRule, Node};
 use crate::{Result, StatCache, Store, StoreError};
 use fs_err as fs;
 use sim_model::TreeRef;

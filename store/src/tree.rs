@@ -5,15 +5,15 @@
 //! (`f` file, `x` executable file, `l` symbolic link, `d` folder) and content digest, or the
 //! target's bytes for a link. Empty folders count. Times, owners and other permission bits do not.
 
+use crate::hash::hash_file;
 use crate::{Result, Store, StoreError, sync_dir};
 use fs_err as fs;
 use rayon::prelude::*;
 use sim_model::digest::Canonical;
 use sim_model::{Digest, TreeRef};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A file system object, hashed.
@@ -231,36 +231,6 @@ fn leaves(target: &Path, depth: usize) -> bool {
         }
     }
     false
-}
-
-/// How much of a large file is read at once: enough for several processors, little enough for caches.
-const PIECE: u64 = 1 << 20;
-
-/// Hashes one file; an error when it changes meanwhile.
-pub(crate) fn hash_file(path: &Path, expected_len: u64) -> Result<(Digest, u64)> {
-    if expected_len < 128 << 10 {
-        let bytes = fs::read(path)?;
-        return Ok((Digest::of(&bytes), bytes.len() as u64));
-    }
-    // Read, not mapped: a mapped file that is cut meanwhile ends the whole program with SIGBUS.
-    let mut file = fs::File::open(path)?;
-    let before = file.metadata()?;
-    let mut hasher = blake3::Hasher::new();
-    let mut piece = Vec::with_capacity(PIECE as usize);
-    loop {
-        piece.clear();
-        if file.by_ref().take(PIECE).read_to_end(&mut piece)? == 0 {
-            break;
-        }
-        hasher.update_rayon(&piece);
-    }
-    let after = file.metadata()?;
-    if (before.len(), before.mtime(), before.mtime_nsec())
-        != (after.len(), after.mtime(), after.mtime_nsec())
-    {
-        return Err(StoreError::ChangedWhileRead { path: path.to_path_buf() });
-    }
-    Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), after.len()))
 }
 
 /// The paths in which two trees differ: added (`+`), removed (`-`) or changed (`~`), sorted.

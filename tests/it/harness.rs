@@ -288,7 +288,17 @@ impl Cmd {
     /// Starts it and goes on.
     pub(crate) fn spawn(mut self) -> Running {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.command.spawn().expect("start sim-pipe");
+        let mut child = loop {
+            match self.command.spawn() {
+                Ok(child) => break child,
+                // A copy of the program that was just written: another test's child may hold it open
+                // for writing until it executes something.
+                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(LOOK);
+                }
+                Err(e) => panic!("start sim-pipe: {e}"),
+            }
+        };
         let stdout = reader(child.stdout.take().expect("stdout"));
         let stderr = reader(child.stderr.take().expect("stderr"));
         let shown = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
