@@ -359,13 +359,20 @@ impl Tool for SimPipe {
     }
 
     fn told(&self, said: &str) -> Told {
-        let of = |kind: &str| {
+        let of = |kind: &str| -> Vec<String> {
             lines(said)
                 .filter(|e| e["type"] == kind)
                 .filter_map(|e| e["label"].as_str().map(str::to_owned))
                 .collect()
         };
-        Told { began: of("action_started"), ended: of("action_finished") }
+        // An action that found another process at it has begun and run nothing.
+        let (mut began, waited) = (of("action_started"), of("action_waited"));
+        for label in &waited {
+            if let Some(at) = began.iter().position(|b| b == label) {
+                began.swap_remove(at);
+            }
+        }
+        Told { began, ended: of("action_finished") }
     }
 
     fn executed(&self, said: &str) -> Option<usize> {

@@ -5,7 +5,7 @@ use super::measure::{self, Cost, End};
 use super::tool::{Job, Told, Tool};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// A folder in which one tool works on one graph.
@@ -181,12 +181,20 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Removes a folder in which some are read-only.
+/// Removes a folder in which some are read-only, or are mounts that a killed tool left.
 pub(super) fn remove(dir: &Path) -> Result<()> {
     if dir.symlink_metadata().is_err() {
         return Ok(());
     }
-    let mut sh = std::process::Command::new("sh");
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    for place in mounts.lines().filter_map(|l| l.split(' ').nth(1)) {
+        if Path::new(place).starts_with(dir) {
+            let mut sh = Command::new("sh");
+            sh.args(["-c", "fusermount3 -u -z -- \"$0\" || umount -l -- \"$0\""]).arg(place);
+            crate::shell::output(&mut sh)?;
+        }
+    }
+    let mut sh = Command::new("sh");
     sh.args(["-c", "chmod -R u+w -- \"$0\" && rm -rf -- \"$0\""]).arg(dir);
     crate::shell::output(&mut sh).map(drop)
 }

@@ -68,6 +68,11 @@ pub(super) fn table(bench: &mut Bench) -> Result<()> {
         tool.events = true;
         own.push(tool);
     }
+    let tmp = bench.dir.join("tmp");
+    let mut careful = tools::sim_pipe(&bench.program, tmp, bench.jobs, ("auto", &level))?;
+    careful.name = "sim-pipe run --verify".to_owned();
+    (careful.verify, careful.events) = (true, true);
+    own.push(careful);
     let others = bench.others()?;
     let all = own.iter().map(|t| t as &dyn Tool).chain(others.iter().map(AsRef::as_ref));
 
@@ -80,9 +85,12 @@ pub(super) fn table(bench: &mut Bench) -> Result<()> {
         let trial = Trial { tool, dir: root.join(slug), jobs: bench.jobs, limit: bench.limit };
         let mut cells = BTreeMap::new();
         for group in GROUPS {
-            remove(&trial.dir)?;
-            std::fs::create_dir_all(&trial.dir)?;
-            match group(&trial) {
+            // Whatever a tool leaves behind, the others are tried.
+            let fresh = || {
+                remove(&trial.dir)?;
+                Ok(std::fs::create_dir_all(&trial.dir)?)
+            };
+            match fresh().and_then(|()| group(&trial)) {
                 Ok(found) => {
                     for (row, cell) in found {
                         if !order.contains(&row) {
@@ -94,7 +102,9 @@ pub(super) fn table(bench: &mut Bench) -> Result<()> {
                 Err(e) => bench.section.note(&format!("{}: {e:#}", tool.name())),
             }
         }
-        remove(&trial.dir)?;
+        if let Err(e) = remove(&trial.dir) {
+            bench.section.note(&format!("{}: {e:#}", tool.name()));
+        }
         let held = cells.values().filter(|c| c.holds).count();
         shell::say(&format!(
             "  {}: {held} of {} hold, {}",
