@@ -171,7 +171,7 @@ impl Nix {
 
 impl Tool for Nix {
     fn name(&self) -> &str {
-        if self.by_content { "nix, by content" } else { "nix" }
+        if self.by_content { "nix by content" } else { "nix" }
     }
 
     fn version(&self) -> &str {

@@ -57,6 +57,7 @@ pub(in super::super) fn instructions(bench: &mut Bench) -> Result<()> {
     let graph = Graph::new(Shape::Layers, n, &Body::Hash);
     let work = Work::new(&tool, graph, bench.dir.join("instructions"), 1, false)?;
     cost(&mut super::super::tool::Tool::command(&tool, &work.dir), &bench.dir)?;
+    let mut start = 0.0;
     for (what, args) in [
         ("start (`--version`)", vec!["--version"]),
         ("plan", vec!["--quiet", "plan", "pipeline.toml"]),
@@ -76,13 +77,16 @@ pub(in super::super) fn instructions(bench: &mut Bench) -> Result<()> {
             .lines()
             .find_map(|l| l.split("Collected :").nth(1)?.trim().parse::<f64>().ok())
             .with_context(|| format!("valgrind counts nothing ({end:?}): {}", cost.said))?;
-        bench.section.row(
-            &format!("instructions, {what}, {} actions, all recorded", count(n)),
-            format!("{:.1} million", counted / 1e6),
-            String::new(),
-            format!("{:.1} thousand an action", counted / 1e3 / n as f64),
-            Goal::none(),
-        );
+        let (what, each) = if start == 0.0 {
+            start = counted;
+            (format!("instructions, {what}"), "-".to_owned())
+        } else {
+            let each = (counted - start) / 1e3 / n as f64;
+            let what = format!("instructions, {what}, {} actions, all recorded", count(n));
+            (what, format!("{each:.1} thousand an action above a start"))
+        };
+        let value = format!("{:.1} million", counted / 1e6);
+        bench.section.row(&what, value, String::new(), each, Goal::none());
     }
     work.remove()
 }

@@ -121,7 +121,7 @@ const IN_PLACE: [(&str, Source, &[&str], How); 11] = [
 
 /// Names of all other tools.
 pub(super) fn names() -> Vec<&'static str> {
-    IN_PLACE.iter().map(|t| t.0).chain(["nix", "nix, by content"]).collect()
+    IN_PLACE.iter().map(|t| t.0).chain(["nix", "nix by content"]).collect()
 }
 
 /// The other tools that are wanted and there, ninja first: ratios are taken to it.
@@ -148,7 +148,7 @@ pub(super) fn all(
             Err(e) => missing.push(Missing { name, why: format!("{e:#}") }),
         }
     }
-    for (name, by_content) in [("nix", false), ("nix, by content", true)] {
+    for (name, by_content) in [("nix", false), ("nix by content", true)] {
         if !wanted(name) {
             continue;
         }
