@@ -178,6 +178,8 @@ fn measured(bench: &Bench, work: &mut Work<'_>, mut ninja: Option<&mut Work<'_>>
         if change.is_finite() && start.elapsed() > ENOUGH {
             break;
         }
+        // Some tools know times to the second only.
+        std::thread::sleep(Duration::from_millis(1100));
         if let Some(ninja) = ninja.as_deref_mut() {
             // The same text was there after the tool before.
             ninja.change(&format!("{}{text}", work.tool.name()))?;
