@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// `count` stages in layers of 100, each taking three of the layer before.
-pub fn layered(count: usize) -> String {
+pub(crate) fn layered(count: usize) -> String {
     let mut text = String::from("[pipeline]\nname = \"bench\"\nseed = 1\n");
     for i in 0..count {
         let _ = write!(
@@ -24,7 +24,7 @@ pub fn layered(count: usize) -> String {
 }
 
 /// One stage of `count` cells.
-pub fn matrix(count: usize) -> String {
+pub(crate) fn matrix(count: usize) -> String {
     let values: Vec<_> = (0..count / 100).map(|i| i.to_string()).collect();
     let small: Vec<_> = (0..100).map(|i| i.to_string()).collect();
     format!(

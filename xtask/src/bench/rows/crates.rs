@@ -3,7 +3,8 @@
 use super::super::Bench;
 use super::super::graph::{Body, Graph, Shape};
 use super::super::measure::{cost, run};
-use super::super::table::{Goal, count};
+use super::super::stats::{least, median};
+use super::super::table::{Goal, count, ms};
 use super::super::tools;
 use super::super::work::Work;
 use crate::shell;
@@ -13,7 +14,6 @@ use std::time::Duration;
 
 /// What `cargo bench` measures of planning and of a run with everything recorded.
 pub(in super::super) fn planning(bench: &mut Bench) -> Result<()> {
-    let mut found = Vec::new();
     for (package, target) in [("sim-plan", "plan"), ("sim-exec", "cached_run")] {
         let mut cargo = shell::cargo();
         cargo.args(["bench", "--quiet", "--package", package, "--bench", target, "--"]);
@@ -22,30 +22,38 @@ pub(in super::super) fn planning(bench: &mut Bench) -> Result<()> {
             cargo.args(["--measurement-time", "2", "--warm-up-time", "0.5", "--sample-size", "10"]);
         }
         let text = shell::output(&mut cargo)?;
-        let before = found.len();
-        found.extend(text.lines().filter_map(line));
-        if found.len() == before {
+        let names: Vec<&str> = text.lines().filter_map(name).collect();
+        if names.is_empty() {
             bail!("`cargo bench` of {package} names no figure:\n{text}");
         }
-    }
-    for (name, ns) in &found {
-        let ms = ns / 1e6;
-        let goal = if name == "plan/stages/10000" {
-            Goal::at_most(ms, 100.0, "≤ 100 ms")
-        } else {
-            Goal::none()
-        };
-        let value = format!("{ms:.2} ms");
-        bench.section.row(name, value.clone(), String::new(), value, goal);
+        for name in names {
+            let path = shell::target_dir()?.join("criterion").join(name).join("new/sample.json");
+            let file = std::fs::read(&path).with_context(|| path.display().to_string())?;
+            let times = samples(&serde_json::from_slice(&file)?);
+            let (least, middle) = (least(&times), median(&times));
+            let goal = if name == "plan/stages/10000" {
+                Goal::at_most(least, 0.1, "≤ 100 ms")
+            } else {
+                Goal::none()
+            };
+            let measured = format!("{}, median {} of {}", ms(least), ms(middle), times.len());
+            bench.section.row(name, measured, String::new(), ms(least), goal);
+        }
     }
     Ok(())
 }
 
 /// `test NAME ... bench:   118,800,000 ns/iter (+/- …)`.
-fn line(text: &str) -> Option<(String, f64)> {
-    let (name, rest) = text.strip_prefix("test ")?.split_once(" ... bench:")?;
-    let number: String = rest.split("ns/iter").next()?.trim().replace(',', "");
-    Some((name.trim().to_owned(), number.parse().ok()?))
+fn name(line: &str) -> Option<&str> {
+    Some(line.strip_prefix("test ")?.split_once(" ... bench:")?.0.trim())
+}
+
+/// Seconds of one iteration in each sample.
+fn samples(value: &serde_json::Value) -> Vec<f64> {
+    let numbers = |name: &str| -> Vec<f64> {
+        value[name].as_array().into_iter().flatten().filter_map(serde_json::Value::as_f64).collect()
+    };
+    numbers("times").iter().zip(numbers("iters")).map(|(ns, n)| ns / n / 1e9).collect()
 }
 
 /// Instructions of the whole program, counted by valgrind: the one figure that other work on the
@@ -94,9 +102,11 @@ pub(in super::super) fn instructions(bench: &mut Bench) -> Result<()> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_line_of_criterion_is_read() {
+    fn what_criterion_writes_is_read() {
         let text = "test plan/stages/10000 ... bench:   118,800,000 ns/iter (+/- 12,000)";
-        assert_eq!(super::line(text), Some(("plan/stages/10000".to_owned(), 118_800_000.0)));
-        assert_eq!(super::line("running"), None);
+        assert_eq!(super::name(text), Some("plan/stages/10000"));
+        assert_eq!(super::name("running"), None);
+        let value = serde_json::json!({"iters": [1.0, 2.0], "times": [2e9, 3e9]});
+        assert_eq!(super::samples(&value), [2.0, 1.5]);
     }
 }

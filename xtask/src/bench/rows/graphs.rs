@@ -90,6 +90,13 @@ pub(in super::super) fn graphs(bench: &mut Bench) -> Result<()> {
             match measured(bench, &mut work, yardstick.as_mut()) {
                 Ok(times) => {
                     let wall = times.nothing.0;
+                    shell::say(&format!(
+                        "    {}: {}, {} with nothing to do, {} for a change",
+                        tool.name(),
+                        ms(times.cold.wall),
+                        ms(wall),
+                        ms(times.change)
+                    ));
                     let each = ((times.cold.wall - wall) / n as f64).max(0.0);
                     pace.insert(tool.name().to_owned(), (each, wall));
                     found.push((*tool, times));

@@ -174,7 +174,8 @@ fn version(program: &Path, asked: &[&str], home: &Path) -> Result<String> {
         .map(|w| w.trim_start_matches('v'))
         .find(|w| w.contains('.') && w.starts_with(|c: char| c.is_ascii_digit()));
     match number {
-        Some(number) => Ok(number.to_owned()),
+        // What follows says who built it.
+        Some(number) => Ok(number.split(['.', '+']).take(3).collect::<Vec<_>>().join(".")),
         None => bail!("`{}` names no version", shell::shown(&command)),
     }
 }
