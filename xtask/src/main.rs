@@ -24,8 +24,10 @@ cargo xtask TASK
   test [PART…]          check everything; parts: fmt tidy clippy unit gen engines flake
   gen [--check]         write docs/cli.md and docs/schema/*.json from the program
   tidy                  check the structure of the repository
-  bench [--quick] [--out FILE] [ROW…]
-                        measure the budget table; rows: graphs hash interval report startup
+  bench [--quick] [--tools LIST] [--limit SECONDS] [--into FILE] [ROW…]
+                        measure the budget table, beside other tools; rows: startup graphs
+                        scale planning instructions interval hash report, and by name only:
+                        behaviour. --into puts each row in its place in a document
   flake                 evaluate and build flake.nix against the stand-in nixpkgs (needs nix)
 ";
 

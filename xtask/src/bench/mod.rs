@@ -1,17 +1,26 @@
-//! `cargo xtask bench`: the budget table, as ratios measured in one run.
+//! `cargo xtask bench`: the budget table, as ratios measured in one run, and the behaviour table.
 //!
-//! Absolute times say little on a shared machine. So everything that has a yardstick (ninja, b3sum,
-//! an engine's own loop) is measured beside it, in turns, and the ratio is the figure.
+//! Absolute times say little on a shared machine. So everything that has a yardstick (other tools,
+//! b3sum, an engine's own loop) is measured beside it, in turns, and the ratio is the figure.
 
-mod graphs;
+mod behaviour;
+mod emit;
+mod graph;
 mod measure;
+mod processes;
 mod rows;
+mod stats;
+mod table;
+mod tool;
 mod tools;
+mod work;
 
 use crate::{shell, sim_pipe};
 use anyhow::{Context as _, Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
+use table::Section;
 
 /// What all rows share.
 struct Bench {
@@ -20,55 +29,90 @@ struct Bench {
     program: PathBuf,
     /// A folder for everything that is made.
     dir: PathBuf,
-    table: Table,
+    /// Actions at once, for all tools.
+    jobs: usize,
+    /// The longest that one run of another tool may take.
+    limit: Duration,
+    /// Other tools to run; all where empty.
+    tools: Vec<String>,
+    section: Section,
 }
 
-/// The table that comes out.
-#[derive(Default)]
-struct Table {
-    rows: Vec<[String; 5]>,
-    notes: Vec<String>,
-}
+/// A row: its name, what measures it, and whether it is part of a run that names none.
+type Row = (&'static str, fn(&mut Bench) -> Result<()>, bool);
 
-type Row = (&'static str, fn(&mut Bench) -> Result<()>);
-
-const ROWS: [Row; 5] = [
-    ("startup", rows::startup),
+const ROWS: [Row; 9] = [
+    ("startup", rows::startup, true),
     // Before the rows that delete many files, see there.
-    ("graphs", rows::graphs),
-    ("interval", rows::interval),
-    ("hash", rows::hash),
-    ("report", rows::report),
+    ("graphs", rows::graphs, true),
+    ("scale", rows::scale, true),
+    ("planning", rows::planning, true),
+    ("instructions", rows::instructions, true),
+    ("interval", rows::interval, true),
+    ("hash", rows::hash, true),
+    ("report", rows::report, true),
+    ("behaviour", behaviour::table, false),
 ];
 
-/// `cargo xtask bench [--quick] [--out FILE] [ROW…]`.
+/// `cargo xtask bench [--quick] [--tools LIST] [--limit SECONDS] [--into FILE] [ROW…]`.
 pub(crate) fn task(args: &[String]) -> Result<ExitCode> {
-    let (mut quick, mut out, mut wanted) = (false, None, Vec::new());
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
+    let (mut quick, mut into, mut wanted) = (false, None, Vec::new());
+    let (mut limit, mut tools) = (None, Vec::new());
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let mut value = || rest.next().with_context(|| format!("{arg} takes a value"));
         match arg.as_str() {
             "--quick" => quick = true,
-            "--out" => out = Some(PathBuf::from(args.next().context("--out takes a file")?)),
-            row if ROWS.iter().any(|(name, _)| *name == row) => wanted.push(row.to_owned()),
-            other => bail!("`bench` does not know `{other}`"),
+            "--into" => into = Some(PathBuf::from(value()?)),
+            "--limit" => limit = Some(value()?.parse().context("--limit takes seconds")?),
+            "--tools" => tools = value()?.split(',').map(|t| t.trim().to_owned()).collect(),
+            row => {
+                let row = row.trim_start_matches("--");
+                if !ROWS.iter().any(|(name, ..)| *name == row) {
+                    bail!("`bench` does not know `{arg}`");
+                }
+                wanted.push(row.to_owned());
+            }
         }
+    }
+    let known = tools::names();
+    if let Some(other) = tools.iter().find(|t| !known.contains(&t.as_str())) {
+        bail!("there is no tool `{other}`; there are {}", known.join(", "));
     }
     let program = sim_pipe::build()?;
     let dir = shell::target_dir()?.join("bench");
     std::fs::create_dir_all(dir.join("tmp"))?;
-    let mut bench = Bench { quick, program, dir, table: Table::default() };
-    for (name, row) in ROWS {
-        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
-            shell::say(&format!("measuring: {name}"));
-            if let Err(e) = row(&mut bench) {
-                bench.table.note(&format!("{name}: not measured: {e:#}"));
-            }
+    measure::adopt();
+    let mut bench = Bench {
+        quick,
+        program,
+        dir,
+        jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        limit: Duration::from_secs(limit.unwrap_or(if quick { 30 } else { 180 })),
+        tools,
+        section: Section::default(),
+    };
+    for (name, row, always) in ROWS {
+        let chosen = if wanted.is_empty() { always } else { wanted.iter().any(|w| w == name) };
+        if !chosen {
+            continue;
         }
-    }
-    let text = bench.text();
-    shell::print(text.trim_end());
-    if let Some(path) = out {
-        shell::write(&path, &text)?;
+        shell::say(&format!("measuring: {name}"));
+        let before = load();
+        if let Err(e) = row(&mut bench) {
+            bench.section.note(&format!("{name}: not measured: {e:#}"));
+        }
+        let size = if quick { " --quick" } else { "" };
+        let how = format!(
+            "`cargo xtask bench{size} {name}` on {}, load {before} before and {} after.",
+            machine(),
+            load()
+        );
+        let text = std::mem::take(&mut bench.section).text(&how);
+        shell::print(&format!("## {name}\n\n{}", text.trim_end()));
+        if let Some(path) = &into {
+            table::refresh(path, name, &text)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -80,78 +124,41 @@ impl Bench {
         let mut command = Command::new(&self.program);
         command
             .env_remove("SIM_PIPE_STORE")
+            .env("SIM_PIPE_LOCK_DIR", self.dir.join("tmp"))
             .env("NO_COLOR", "1")
             .env("TMPDIR", self.dir.join("tmp"));
         command
     }
 
-    fn text(&self) -> String {
-        let mut out = String::from("| what | measured | beside it | ratio or value | goal |\n");
-        out += "| --- | --- | --- | --- | --- |\n";
-        for row in &self.table.rows {
-            out += &format!("| {} |\n", row.join(" | "));
+    /// The other tools that are there and wanted; what is not there is noted.
+    fn others(&mut self) -> Result<tools::Tools> {
+        let wanted = |name: &str| self.tools.is_empty() || self.tools.iter().any(|t| t == name);
+        let (found, missing) = tools::all(&self.dir, self.jobs, wanted)?;
+        for tool in missing {
+            self.section.note(&format!("{}: not there: {}", tool.name, tool.why));
         }
-        for note in &self.table.notes {
-            out += &format!("\n{note}\n");
-        }
-        format!("{}\n{out}", machine())
+        Ok(found)
     }
 }
 
-impl Table {
-    fn row(&mut self, what: &str, measured: String, beside: String, ratio: String, goal: Goal) {
-        let mark = match goal.holds {
-            Some(true) => "",
-            Some(false) => "**missed:** ",
-            None => "",
-        };
-        let row = [what.to_owned(), measured, beside, format!("{mark}{ratio}"), goal.text];
-        shell::say(&format!("  {}", row.join(" · ")));
-        self.rows.push(row);
-    }
-
-    fn note(&mut self, text: &str) {
-        shell::say(&format!("  {text}"));
-        self.notes.push(text.to_owned());
-    }
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A goal and whether it was reached.
-struct Goal {
-    text: String,
-    holds: Option<bool>,
+/// The load average of the last minute.
+fn load() -> String {
+    read("/proc/loadavg").split(' ').next().unwrap_or("?").to_owned()
 }
 
-impl Goal {
-    fn at_most(value: f64, limit: f64, text: &str) -> Self {
-        Self { text: text.to_owned(), holds: Some(value <= limit) }
-    }
-
-    fn none() -> Self {
-        Self { text: "-".to_owned(), holds: None }
-    }
-}
-
-fn ms(seconds: f64) -> String {
-    match seconds * 1e3 {
-        ms if ms < 10.0 => format!("{ms:.2} ms"),
-        ms if ms < 1e3 => format!("{ms:.0} ms"),
-        ms => format!("{:.2} s", ms / 1e3),
-    }
-}
-
-/// One line about where this was measured.
+/// Where this was measured.
 fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|l| l.strip_prefix("model name")).unwrap_or(": unknown");
     let cpus = cpu.lines().filter(|l| l.starts_with("processor")).count();
-    let load = read("/proc/loadavg");
+    let kernel = read("/proc/sys/kernel/osrelease");
     format!(
-        "{} × {}, Linux {}, load {} at the end.\n",
-        cpus,
+        "{cpus} × {}, Linux {}",
         model.trim_start_matches(['\t', ' ', ':']).trim(),
-        read("/proc/sys/kernel/osrelease").trim(),
-        load.split(' ').next().unwrap_or("?")
+        kernel.trim().split('-').next().unwrap_or("?")
     )
 }
