@@ -32,6 +32,7 @@ impl Stamp {
         }
     }
 
+    #[expect(clippy::unnecessary_cast, reason = "the types differ between processors")]
     fn of_stat(stat: &rustix::fs::Stat) -> Self {
         let ns = |s: i64, n: u64| i128::from(s) * 1_000_000_000 + i128::from(n);
         Self {

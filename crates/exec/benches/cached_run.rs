@@ -5,7 +5,7 @@
 //! gives other keys. Sources are known by stat and outputs are not read, as in daily use; `verified`
 //! hashes every output again.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use sim_exec::{Cancel, Level, Observer, Options, SandboxPolicy};
 use sim_model::event::Event;
 use sim_plan::{Command, MachineFacts, OsFiles, Registry};
@@ -74,6 +74,7 @@ fn options(root: &Path) -> Options {
         pipeline_file: "p.toml".to_owned(),
         lock_folder: root.to_path_buf(),
         only: None,
+        question: None,
     }
 }
 
@@ -112,4 +113,11 @@ fn cached(c: &mut Criterion) {
 }
 
 criterion_group!(benches, cached);
-criterion_main!(benches);
+/// As `sim-pipe` does, this program starts itself to start processes.
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("starter") {
+        return sim_exec::serve_starter().expect("requests");
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

@@ -137,7 +137,8 @@ mod tests {
     #[test]
     fn any_trace_ends_it() {
         let mode = |m| std::fs::Permissions::from_mode(m);
-        let traces: [(&str, &dyn Fn(&Path)); 8] = [
+        type Trace<'t> = (&'t str, &'t dyn Fn(&Path));
+        let traces: [Trace<'_>; 8] = [
             ("a file", &|p| fs::write(p.join("status.json"), "").expect("write")),
             ("a file in home", &|p| fs::write(p.join("home/x"), "").expect("write")),
             ("a file in its /tmp", &|p| fs::write(p.join("private-tmp/x"), "").expect("write")),

@@ -26,6 +26,12 @@ fn step<T>(what: impl std::fmt::Display, result: io::Result<T>) -> Step<T> {
     result.map_err(|e| format!("{what}: {e}"))
 }
 
+/// This process has one thread, and paths in it are its own affair.
+#[expect(clippy::disallowed_methods, reason = "a process that does nothing but this")]
+pub(super) fn chdir(to: impl AsRef<Path>) -> io::Result<()> {
+    std::env::set_current_dir(to)
+}
+
 /// `mount(2)`; an empty `from` or `kind` is none.
 fn mount(from: &Path, to: &Path, kind: &str, flags: libc::c_ulong, data: &str) -> io::Result<()> {
     let (from, to) = (c_path(from)?, c_path(to)?);
@@ -119,7 +125,7 @@ pub(crate) fn build(view: &RootView) -> Step<()> {
         step(dir, std::fs::create_dir(dir))?;
     }
     step("pivot", pivot(Path::new("/tmp"), Path::new("/tmp/old")))?;
-    step("chdir", std::env::set_current_dir("/"))?;
+    step("chdir", chdir("/"))?;
     // A root must be a mount of its own.
     step("the new root", mount(Path::new("/new"), Path::new("/new"), "", libc::MS_BIND, ""))?;
 
@@ -145,10 +151,10 @@ pub(crate) fn build(view: &RootView) -> Step<()> {
     // A kernel lets a user mount /proc only where it sees one already.
     let host_proc = below("/new", &Path::new(SOURCES).join("proc"));
     step("/proc", bind(Path::new("/old/proc"), &host_proc))?;
-    step("chdir", std::env::set_current_dir("/new"))?;
+    step("chdir", chdir("/new"))?;
     step("pivot", pivot(Path::new("."), Path::new(".")))?;
     step("the old root", detach(Path::new(".")))?;
-    step("chdir", std::env::set_current_dir("/"))?;
+    step("chdir", chdir("/"))?;
     step("the root read-only", read_only(Path::new("/"), false))
 }
 

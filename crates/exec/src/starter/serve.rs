@@ -204,7 +204,7 @@ fn execute(request: &Request, fds: Fds) -> io::Result<std::convert::Infallible> 
         if request.place.is_some() {
             root::drop_capabilities()?;
         }
-        std::env::set_current_dir(&request.cwd)?;
+        root::chdir(&request.cwd)?;
         let rules = fds.rules.as_ref().map(high).transpose()?;
         if let Some(kept) = &fds.kept {
             let kept = high(kept)?;
