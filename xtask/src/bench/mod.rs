@@ -36,6 +36,8 @@ struct Bench {
     /// Other tools to run; all where empty.
     tools: Vec<String>,
     section: Section,
+    /// Folders to remove once the section is written.
+    left: Vec<PathBuf>,
 }
 
 /// A row: its name, what measures it, and whether it is part of a run that names none.
@@ -91,6 +93,7 @@ pub(crate) fn task(args: &[String]) -> Result<ExitCode> {
         limit: Duration::from_secs(limit.unwrap_or(if quick { 30 } else { 180 })),
         tools,
         section: Section::default(),
+        left: Vec::new(),
     };
     for (name, row, always) in ROWS {
         let chosen = if wanted.is_empty() { always } else { wanted.iter().any(|w| w == name) };
@@ -112,6 +115,9 @@ pub(crate) fn task(args: &[String]) -> Result<ExitCode> {
         shell::print(&format!("## {name}\n\n{}", text.trim_end()));
         if let Some(path) = &into {
             table::refresh(path, name, &text)?;
+        }
+        for dir in std::mem::take(&mut bench.left) {
+            work::remove(&dir)?;
         }
     }
     Ok(ExitCode::SUCCESS)
