@@ -10,7 +10,7 @@ use crate::{env, text};
 use clap::Args;
 use sim_exec::{LaidOut, Options, Outcome, Outcomes, Resolved, Resolver, SandboxPolicy};
 use sim_model::action::{InputDigest, ManyEntry};
-use sim_model::plan::{Limits, PlannedInput};
+use sim_model::plan::{Limits, Origins, PlannedInput};
 use sim_model::record::RecordInput;
 use sim_model::{Class, Described, Digest, Plan, PlannedAction, Record, Status};
 use sim_provenance::shell;
@@ -347,7 +347,7 @@ fn planned(label: &str, record: &Record) -> Result<PlannedAction, CliError> {
         fingerprint: d.fingerprint,
         class: d.class,
         args: d.args,
-        origins: BTreeMap::new(),
+        origins: Origins::default(),
         argv: d.argv,
         seed: d.seed,
         repeat: d.repeat,

@@ -56,8 +56,10 @@ pub(crate) fn prepare(
                 dir.source_link(action, name, source)?;
                 RequestInput::Tree { path: place }
             }
-            PlannedInput::Glob { base, files, .. } => {
-                let files: Vec<(String, PathBuf)> = files
+            PlannedInput::Glob(found) => {
+                let base = &found.base;
+                let files: Vec<(String, PathBuf)> = found
+                    .files
                     .iter()
                     .map(|f| (below(base, f).to_owned(), resolver.source_path(f)))
                     .collect();

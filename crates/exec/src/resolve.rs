@@ -3,7 +3,7 @@
 use crate::error::{ExecError, Result};
 use crate::tools::Tools;
 use sim_model::action::{Action, InputDigest, ManyEntry};
-use sim_model::plan::PlannedInput;
+use sim_model::plan::{GlobFiles, PlannedInput};
 use sim_model::record::RecordInput;
 use sim_model::{Component, Digest, Machine, Plan, PlannedAction, Status, TreeRef};
 use sim_store::tree::{LinkRule, Node, scan};
@@ -196,7 +196,8 @@ impl<'a> Resolver<'a> {
                     });
                     placed(digest, path)
                 }
-                PlannedInput::Glob { pattern, base, files } => {
+                PlannedInput::Glob(found) => {
+                    let GlobFiles { pattern, base, files } = &**found;
                     let digest = self.glob(&action.label, base, files)?;
                     record_inputs.push(RecordInput {
                         name: name.clone(),

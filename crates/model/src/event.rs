@@ -61,7 +61,8 @@ pub enum Event {
         /// The generation used.
         generation: u32,
     },
-    /// A process was started.
+    /// Its turn came. A process is started, unless another sim-pipe runs the same key just now: then
+    /// `action_held` follows, and `action_waited` when the other one's result is used.
     ActionStarted {
         /// Label.
         label: String,

@@ -5,6 +5,7 @@ use crate::units::MemoryLimit;
 use crate::value::Value;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where a value came from, for `explain` and diagnostics.
@@ -13,8 +14,8 @@ use std::time::Duration;
 pub enum Origin {
     /// Written in a file.
     At {
-        /// Path relative to the project's root, with `/`.
-        file: String,
+        /// Path relative to the project's root, with `/`. Shared: there are many origins and few files.
+        file: Arc<str>,
         /// 1-based line.
         line: u32,
         /// 1-based column, in characters.
@@ -60,14 +61,7 @@ pub enum PlannedInput {
     Source(String),
     /// Files of the project that a glob matched when the plan was made, as (path below the glob's
     /// fixed part, path relative to the root), sorted.
-    Glob {
-        /// The pattern.
-        pattern: String,
-        /// The fixed part of the pattern: the folder the relative names start from.
-        base: String,
-        /// Matched files, relative to the root, sorted.
-        files: Vec<String>,
-    },
+    Glob(Box<GlobFiles>),
     /// What another action made.
     Action {
         /// Index into [`Plan::actions`].
@@ -79,6 +73,40 @@ pub enum PlannedInput {
     Many(Vec<usize>),
     /// Records and logs of every action that this one depends on, directly or not.
     Provenance,
+}
+
+/// Files that a glob matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GlobFiles {
+    /// The pattern.
+    pub pattern: String,
+    /// The fixed part of the pattern: the folder the relative names start from.
+    pub base: String,
+    /// GlobFiles files, relative to the root, sorted.
+    pub files: Vec<String>,
+}
+
+/// Origins by dotted name, sorted: a plan holds them for every action, and few are ever asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Origins(Box<[(Box<str>, Origin)]>);
+
+impl From<BTreeMap<String, Origin>> for Origins {
+    fn from(map: BTreeMap<String, Origin>) -> Self {
+        Self(map.into_iter().map(|(name, origin)| (name.into_boxed_str(), origin)).collect())
+    }
+}
+
+impl Origins {
+    /// The origin of a name.
+    pub fn get(&self, name: &str) -> Option<&Origin> {
+        let at = self.0.binary_search_by(|(n, _)| (**n).cmp(name)).ok()?;
+        self.0.get(at).map(|(_, origin)| origin)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Origin)> {
+        self.0.iter().map(|(name, origin)| (&**name, origin))
+    }
 }
 
 /// One action of the plan. Its key is known once its inputs are.
@@ -97,7 +125,7 @@ pub struct PlannedAction {
     /// Arguments after defaults.
     pub args: BTreeMap<String, Value>,
     /// Origin of each argument and input: `args.steps`, `inputs.engine`, `run`, `seed`.
-    pub origins: BTreeMap<String, Origin>,
+    pub origins: Origins,
     /// Command line of a `command` action, with `{out}`, `{inputs.NAME}` and `{threads}` unexpanded;
     /// empty for kinds that are compiled in.
     pub argv: Vec<String>,
@@ -156,7 +184,7 @@ impl PlannedAction {
             let (one, many): (Option<usize>, &[usize]) = match input {
                 PlannedInput::Action { index, .. } => (Some(*index), &[]),
                 PlannedInput::Many(v) => (None, v),
-                PlannedInput::Source(_) | PlannedInput::Glob { .. } | PlannedInput::Provenance => {
+                PlannedInput::Source(_) | PlannedInput::Glob(_) | PlannedInput::Provenance => {
                     (None, &[])
                 }
             };

@@ -11,7 +11,7 @@ use crate::take::{Matched, Taken};
 use crate::world::{Bindings, World};
 use globset::GlobMatcher;
 use sim_model::kind::DraftInput;
-use sim_model::plan::{PlannedAction, PlannedInput};
+use sim_model::plan::{GlobFiles, PlannedAction, PlannedInput};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -172,7 +172,7 @@ fn planned(
         fingerprint: kinds.get(d.kind).map(|k| k.fingerprint()).unwrap_or_default().to_owned(),
         class: d.class,
         args: d.args,
-        origins,
+        origins: origins.into(),
         argv: d.argv,
         seed: d.seed,
         repeat: d.repeat,
@@ -387,7 +387,7 @@ impl<'p, 't> Resolver<'p, 't, '_, '_> {
 fn weight(input: &PlannedInput) -> usize {
     match input {
         PlannedInput::Many(ids) => ids.len(),
-        PlannedInput::Glob { files, .. } => files.len(),
+        PlannedInput::Glob(found) => found.files.len(),
         _ => 1,
     }
 }
@@ -398,7 +398,7 @@ fn sources(mut taken: Vec<(Taken, Span)>) -> PlannedInput {
             Some((Taken::Source(path), _)) => return PlannedInput::Source(path),
             Some((Taken::Glob(pattern, found), _)) => {
                 let (base, files) = (*found).clone();
-                return PlannedInput::Glob { pattern, base, files };
+                return PlannedInput::Glob(Box::new(GlobFiles { pattern, base, files }));
             }
             _ => {}
         }
@@ -419,5 +419,9 @@ fn sources(mut taken: Vec<(Taken, Span)>) -> PlannedInput {
     }
     files.sort_unstable();
     files.dedup();
-    PlannedInput::Glob { pattern: patterns.join(", "), base: String::new(), files }
+    PlannedInput::Glob(Box::new(GlobFiles {
+        pattern: patterns.join(", "),
+        base: String::new(),
+        files,
+    }))
 }

@@ -123,7 +123,7 @@ impl Sources {
     pub(crate) fn origin(&self, span: Span) -> Origin {
         let file = self.file(span.file);
         let (line, column) = file.position(span.start as usize);
-        Origin::At { file: file.path.as_ref().into(), line, column }
+        Origin::At { file: file.path.clone(), line, column }
     }
 }
 

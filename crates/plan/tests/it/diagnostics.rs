@@ -233,7 +233,10 @@ fn overrides_are_checked_like_the_file() {
     let plan = outcome.plan.as_ref().unwrap();
     assert_eq!(plan.actions[1].argv, ["echo", "3", "2"]);
     assert_eq!(plan.actions[1].limits.timeout.as_secs(), 5);
-    assert_eq!(plan.actions[1].origins["seed"].to_string(), "<set pipeline.seed>:1:1");
+    assert_eq!(
+        plan.actions[1].origins.get("seed").expect("an origin").to_string(),
+        "<set pipeline.seed>:1:1"
+    );
     let bad = set(&[("seed", "3"), ("stage.b.seed", "1"), ("pipeline.seed", "-1")]);
     let outcome = planned_in(&files, &bad);
     assert_eq!(marks(&outcome), ["SP0501 1:1 3", "SP0501 1:1 1", "SP0109 1:1 -1"]);

@@ -1,7 +1,7 @@
 //! What pipelines mean.
 
 use crate::kinds::{planned, with_head};
-use sim_model::plan::{Plan, PlannedInput};
+use sim_model::plan::{GlobFiles, Plan, PlannedInput};
 use sim_plan::render;
 
 /// The plan of a text that has to be sound.
@@ -151,7 +151,10 @@ matrix.mode = ["fast"]
             "steps = 20",
         ]
     );
-    assert_eq!(plan.actions[1].origins["args.mode"].to_string(), "pipelines/p.toml:12:16");
+    assert_eq!(
+        plan.actions[1].origins.get("args.mode").expect("an origin").to_string(),
+        "pipelines/p.toml:12:16"
+    );
 }
 
 #[test]
@@ -160,10 +163,10 @@ fn inputs_from_files() {
         "{A}inputs.a = \"data/**/*.csv\"\ninputs.b = [\"./analyse.py\", \"data/*.csv\"]\n\
          inputs.c = \"data\"\n"
     ));
-    let glob = |pattern: &str, base: &str, files: &[&str]| PlannedInput::Glob {
-        pattern: pattern.into(),
-        base: base.into(),
-        files: files.iter().map(|f| (*f).to_owned()).collect(),
+    let glob = |pattern: &str, base: &str, files: &[&str]| {
+        let files = files.iter().map(|f| (*f).to_owned()).collect();
+        let (pattern, base) = (pattern.into(), base.into());
+        PlannedInput::Glob(Box::new(GlobFiles { pattern, base, files }))
     };
     let inputs = &plan.actions[0].inputs;
     assert_eq!(inputs["a"], glob("data/**/*.csv", "data", &["data/a.csv", "data/deep/b.csv"]));
