@@ -13,6 +13,7 @@ mod harness;
 mod hidden_inputs;
 mod history;
 mod kills;
+mod method;
 mod misbehaviour;
 mod pipeline_errors;
 mod provenance;

@@ -54,8 +54,9 @@ fn add(fixture: &mut Fixture, spec: &Spec, times: &[f64]) {
         let Spec { stage, engine, backend, scenario, timestep, steps, outcome, .. } = spec;
         let side = spec.side.unwrap_or("");
         let settings = spec.settings.clone().unwrap_or(json!({}));
-        let label =
-            format!("{stage}[{engine}-{backend}]/{scenario}/{timestep}/{settings}/{side}/r{repeat}");
+        let label = format!(
+            "{stage}[{engine}-{backend}]/{scenario}/{timestep}/{settings}/{side}/r{repeat}"
+        );
         let ns = (ms * 1e6 * *steps as f64).round() as u64;
         let accuracy: Vec<Value> = spec
             .accuracy
@@ -186,10 +187,8 @@ fn the_score_is_the_geometric_mean_over_the_cases() {
         add(f, &Spec { stage: "large", ..rapier() }, &[0.25; 3]);
     });
     let rows = scores(&site);
-    let ratio: Vec<(&str, f64)> = rows
-        .iter()
-        .map(|r| (r["suite"].as_str(), r["ratio"].parse().expect("a number")))
-        .collect();
+    let ratio: Vec<(&str, f64)> =
+        rows.iter().map(|r| (r["suite"].as_str(), r["ratio"].parse().expect("a number"))).collect();
     assert_eq!(ratio[0].0, "large");
     assert!((ratio[0].1 - 0.25).abs() < 1e-12 && (ratio[1].1 - 4.0).abs() < 1e-12, "{ratio:?}");
 }
@@ -335,10 +334,8 @@ fn error_against_cost_is_the_first_figure_with_its_numbers() {
     assert!(index.contains("<td class=\"num dim\">1.00</td><td class=\"num dim\">2.00</td>"));
     let rows = site::csv(&site.files["data/precision.csv"]);
     assert_eq!(rows.len(), 9);
-    let row = rows
-        .iter()
-        .find(|r| r["engine"] == "mujoco" && r["timestep_s"] == "0.01")
-        .expect("a row");
+    let row =
+        rows.iter().find(|r| r["engine"] == "mujoco" && r["timestep_s"] == "0.01").expect("a row");
     assert_eq!(row["error_median"], "0.03");
     // 0.011 ms a step, a hundred steps a second.
     let cost: f64 = row["ms_per_simulated_second_median"].parse().expect("a number");
@@ -360,4 +357,34 @@ fn what_differs_between_engines_is_listed_from_the_results() {
     assert!(places.is_sorted());
     assert!(section.contains("1 further setting is the same everywhere"));
     assert!(section.contains("contact: as rapier does (1 scene)"));
+}
+
+/// docs/method.md says for each line of the method where it is shown: every line once, and no file or
+/// test that is not there.
+#[test]
+fn the_table_of_the_method_is_whole_and_names_what_exists() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("docs/method.md")).expect("docs/method.md");
+    let mut lines = Vec::new();
+    for row in text.lines().filter(|l| l.starts_with("| P")) {
+        let (ids, shown) = row[2..].split_once(" | ").expect("two columns");
+        for id in ids.split(", ") {
+            let number = |s: &str| s.trim_start_matches('P').parse::<u32>().expect("a number");
+            match id.split_once('-') {
+                Some((first, last)) => lines.extend(number(first)..=number(last)),
+                None => lines.push(number(id)),
+            }
+        }
+        let mut file = String::new();
+        for name in shown.split('`').skip(1).step_by(2) {
+            if name.contains('/') {
+                file =
+                    fs::read_to_string(root.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+            } else if name.contains('_') {
+                assert!(file.contains(&format!("fn {name}(")), "{ids}: no test {name}");
+            }
+        }
+    }
+    lines.sort_unstable();
+    assert_eq!(lines, (1..=283).collect::<Vec<u32>>());
 }
