@@ -189,7 +189,7 @@ impl Simulation for Serial {
         let mut approximated = vec![
             approximate(
                 "contact",
-                &format!("soft constraint, time constant {constant} s, default solimp"),
+                &format!("soft constraint, time constant {constant:.4} s, default solimp"),
             ),
             approximate("friction of a pair", "the larger of the two coefficients"),
             approximate("friction cone", &format!("{cone}, softened as the contact is")),

@@ -57,14 +57,15 @@ pub(crate) fn frontier(p: &Frontier) -> Option<String> {
     let y = Scale::log(all().flat_map(|m| m.error), FRAME.bottom - 8.0, FRAME.top + 8.0, 3.0)?;
     let mut out = FRAME.open(&p.title);
     FRAME.axes(&mut out, (&x, "ms of computing per simulated second"), (&y, &p.error));
+    let mut labels = Vec::new();
     for line in &p.lines {
-        draw(&mut out, line, &x, &y);
+        draw(&mut out, line, (&x, &y), &mut labels);
     }
     out.push_str("</svg>");
     Some(out)
 }
 
-fn draw(out: &mut String, line: &Line, x: &Scale, y: &Scale) {
+fn draw(out: &mut String, line: &Line, (x, y): (&Scale, &Scale), labels: &mut Vec<Rect>) {
     let _ = write!(out, "<g class=\"s{} d{}\">", line.style % STYLES, line.dash % DASHES);
     let mut d = String::new();
     for (i, m) in line.points.iter().enumerate() {
@@ -99,23 +100,50 @@ fn draw(out: &mut String, line: &Line, x: &Scale, y: &Scale) {
             escape(&m.title),
             marker(line.style, px, py, radius)
         );
-        // Labels of engines beside each other go to different sides; those of other settings would
-        // cover them, and stand in their titles and in the table.
-        if line.dash == 0 {
-            let (dx, dy, anchor) = match line.style % 2 {
-                0 => (6.0, -5.0, "start"),
-                _ => (-6.0, 11.0, "end"),
-            };
+        // Labels of other settings would cover those of the adapter's own; they stand in their
+        // titles and in the table.
+        if line.dash == 0
+            && let Some((x, y, anchor)) = place(labels, (px, py), line.style, &m.label)
+        {
             let _ = write!(
                 out,
                 "<text class=\"dt\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
-                at(px + dx),
-                at(py + dy),
+                at(x),
+                at(y),
                 escape(&m.label)
             );
         }
     }
     out.push_str("</g>");
+}
+
+/// A label's rectangle: left, top, right, bottom.
+type Rect = [f64; 4];
+
+/// A place for a label beside its point where no other label is; none where all are taken. Lines
+/// beside each other try different sides first.
+fn place(
+    taken: &mut Vec<Rect>,
+    (px, py): (f64, f64),
+    style: usize,
+    label: &str,
+) -> Option<(f64, f64, &'static str)> {
+    // About what nine pixels of the page's font need.
+    let width = 4.9 * label.chars().count() as f64;
+    let mut sides = [(6.0, -5.0), (6.0, 12.0), (-6.0, 12.0), (-6.0, -5.0)];
+    sides.rotate_left(style % 2 * 2);
+    sides.into_iter().find_map(|(dx, dy)| {
+        let (x, y): (f64, f64) = (px + dx, py + dy);
+        let left = if dx > 0.0 { x } else { x - width };
+        let rect = [left, y - 8.0, left + width, y + 1.0];
+        let apart = |t: &Rect| t[2] < rect[0] || rect[2] < t[0] || t[3] < rect[1] || rect[3] < t[1];
+        let inside = rect[0] > FRAME.left && rect[2] < FRAME.width && rect[3] < FRAME.bottom;
+        if !inside || !taken.iter().all(apart) {
+            return None;
+        }
+        taken.push(rect);
+        Some((x, y, if dx > 0.0 { "start" } else { "end" }))
+    })
 }
 
 /// A piece of a line with its marker, for headings.
@@ -132,6 +160,14 @@ pub(crate) fn line_key(style: usize, dash: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_do_not_cover_each_other() {
+        let mut taken = Vec::new();
+        let spots: Vec<_> = (0..6).map(|_| place(&mut taken, (200.0, 150.0), 0, "1/240")).collect();
+        assert_eq!(spots.iter().flatten().count(), 4, "four sides, and no fifth");
+        assert!(place(&mut taken, (300.0, 150.0), 1, "1/240").is_some_and(|s| s.0 < 300.0));
+    }
 
     #[test]
     fn own_settings_are_labelled_and_zero_spread_has_no_whisker() {

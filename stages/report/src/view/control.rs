@@ -99,7 +99,8 @@ fn row(ctx: &Ctx<'_>, pair: &Pair<'_>, root: &str) -> ControlRow {
     };
     ControlRow {
         scene: text::line(&ctx.cases.scenarios[&pair.a.0.scenario]),
-        case: words::case(pair.a.0),
+        // Both sides are in the row.
+        case: words::case(&Case { side: String::new(), ..pair.a.0.clone() }),
         column: ColumnHead::of(pair.column, column),
         hrefs: sides.map(|(case, _)| format!("{root}cases/{}.html#{}", case.page, column.id)),
         medians: sides.map(|(_, cell)| {

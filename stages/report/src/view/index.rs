@@ -144,6 +144,12 @@ fn question(ctx: &Ctx<'_>) -> String {
     }
     let names: Vec<String> = ctx.cases.columns.iter().map(|c| text::line(&c.name)).collect();
     let scenes = ctx.cases.scenarios.len();
+    if ctx.cases.run_for(Purpose::Performance).next().is_none() {
+        return format!(
+            "How near to what is known does the motion of {} come, and for how much computing?",
+            names.join(", ")
+        );
+    }
     format!(
         "How long does a physics step take in {}, on {scenes} scene{}?",
         names.join(", "),

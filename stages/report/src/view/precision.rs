@@ -24,6 +24,8 @@ pub(crate) struct Quantity {
     pub(crate) svg: Option<String>,
     /// Points whose error is exactly zero: a logarithmic axis has no place for them.
     pub(crate) zeros: usize,
+    /// Observations behind the points that are marked noisy, and all of them.
+    pub(crate) noisy: [usize; 2],
     pub(crate) lines: Vec<LineHead>,
     pub(crate) rows: Vec<DtRow>,
     /// Observed order of each line.
@@ -94,9 +96,21 @@ pub(crate) fn measured<'a>(ctx: &'a Ctx<'_>) -> Vec<Measured<'a>> {
     out
 }
 
-/// What the points of one figure have in common: scene, size, worlds, simulated time in ns, machine,
+/// What the points of one figure have in common: place among the figures, scene, size, worlds, simulated time in ns, machine,
 /// quantity.
-type Key<'a> = (&'a str, u64, u64, u64, usize, String);
+type Key<'a> = (usize, &'a str, u64, u64, u64, usize, String);
+
+/// Figures stand from the simplest law to the hardest, then by scene.
+const ORDER: [&str; 8] = [
+    "free_fall",
+    "pendulum_angle",
+    "slide_at",
+    "slide_above",
+    "roll",
+    "momentum",
+    "angular_momentum",
+    "energy",
+];
 /// What the points of one line have in common: column and settings.
 type LineOf<'a> = (usize, &'a str);
 
@@ -109,7 +123,8 @@ pub(crate) fn quantities(ctx: &Ctx<'_>, only: Option<&str>, root: &str) -> Vec<Q
             continue;
         }
         let horizon = (c.timestep * c.steps as f64 * 1e9).round() as u64;
-        let key = (c.scenario.as_str(), c.size, c.worlds, horizon, c.machine, m.id.clone());
+        let place = ORDER.iter().position(|id| *id == m.id).unwrap_or(ORDER.len());
+        let key = (place, c.scenario.as_str(), c.size, c.worlds, horizon, c.machine, m.id.clone());
         let line = (m.column, c.variant.as_str());
         figures.entry(key).or_default().entry(line).or_default().push(m);
     }
@@ -122,13 +137,14 @@ fn quantity(
     lines: BTreeMap<LineOf<'_>, Vec<Measured<'_>>>,
     root: &str,
 ) -> Quantity {
-    let (scenario, size, _, horizon, machine, id) = key;
+    let (_, scenario, size, _, horizon, machine, id) = key;
     let scene = text::line(&ctx.cases.scenarios[*scenario]);
     let (mut what, mut unit) = (String::new(), String::new());
     let (mut heads, mut drawn, mut orders, mut zeros) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let mut rows: BTreeMap<u64, Vec<Option<PointCell>>> = BTreeMap::new();
     let width = lines.len();
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut noisy = [0, 0];
     for (place, ((column, variant), mut points)) in lines.into_iter().enumerate() {
         let others = seen.entry(column).or_insert(0);
         let dash = if variant.is_empty() {
@@ -144,6 +160,10 @@ fn quantity(
         for m in &points {
             what.clone_from(&m.quantity);
             unit.clone_from(&m.unit);
+            if let Some(cell) = &m.case.cells[column] {
+                noisy[0] += cell.noisy;
+                noisy[1] += cell.passed;
+            }
             let (Some(error), Some(cost)) = (m.error, m.cost) else { continue };
             let href = format!("{root}cases/{}.html#{}", m.case.page, ctx.cases.columns[column].id);
             let title = title(&name, &variant, m, &error, &cost);
@@ -170,7 +190,12 @@ fn quantity(
                 zeros += 1;
             }
         }
-        orders.push(order(&points).map_or_else(|| "\u{2014}".to_owned(), |o| format!("{o:.2}")));
+        orders.push(
+            order(&points).map_or_else(
+                || "\u{2014}".to_owned(),
+                |o| format!("{o:.2}").replace('-', "\u{2212}"),
+            ),
+        );
         heads.push(LineHead { name, variant, key: line_key(column, dash) });
         drawn.push(Line { style: column, dash, points: marks });
     }
@@ -202,6 +227,7 @@ fn quantity(
         svg: frontier(&panel),
         title,
         zeros,
+        noisy,
         lines: heads,
         rows: rows.into_iter().map(|(dt, cells)| DtRow { dt: timestep(dt), cells }).collect(),
         orders,
