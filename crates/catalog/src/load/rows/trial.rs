@@ -4,7 +4,9 @@ use super::{Tables, noisy, reason, row, timestamp};
 use crate::duck::Cell;
 use crate::error::CatalogError;
 use crate::source::Source;
-use sim_engine_protocol::{Accuracy, JobResult, Mode, Precision, SnapshotPhase, Status as JobStatus};
+use sim_engine_protocol::{
+    Accuracy, JobResult, Mode, Precision, SnapshotPhase, Status as JobStatus,
+};
 use sim_model::{Record, Status};
 
 impl Tables {
