@@ -2,7 +2,7 @@
 
 use crate::build::{Builder, volume};
 use crate::rng::Rng;
-use sim_engine_protocol::Shape;
+use sim_engine_protocol::{Reference, Shape};
 
 /// Bodies never come nearer: they share one horizontal velocity and no shape is 1 m long.
 const SPACING: f64 = 2.0;
@@ -10,6 +10,7 @@ const DENSITY: f64 = 1000.0;
 
 pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
     scene.contact_free();
+    scene.reference(Reference::FreeFall);
     let side = (1..).find(|s: &u64| s * s >= size).unwrap_or(1);
     let middle = (side - 1) as f64 / 2.0;
     for k in 0..size {

@@ -1,6 +1,6 @@
 //! What generators build scenes with.
 
-use sim_engine_protocol::{Body, BodyKind, Hinge, SCENE_FORMAT, Scene, Shape};
+use sim_engine_protocol::{Body, BodyKind, Hinge, Reference, SCENE_FORMAT, Scene, Shape};
 use std::f64::consts::PI;
 
 /// Friction of every surface unless a scenario says otherwise.
@@ -21,6 +21,7 @@ impl Builder {
             contact_free: false,
             bodies: Vec::new(),
             hinges: Vec::new(),
+            reference: None,
         };
         Builder { scene }
     }
@@ -34,20 +35,35 @@ impl Builder {
         self.scene.contact_free = true;
     }
 
+    /// Names the law that every body obeys.
+    pub(crate) fn reference(&mut self, reference: Reference) {
+        self.scene.reference = Some(reference);
+    }
+
+    /// Gravity other than 9.81 m/s² downwards.
+    pub(crate) fn gravity(&mut self, gravity: [f64; 3]) {
+        self.scene.gravity = gravity;
+    }
+
     /// A static slab, 1 m thick, top at z = 0, side max(4 × extent, 200) m.
     pub(crate) fn ground(&mut self, extent: f64) {
         let half = (4.0 * extent).max(200.0) / 2.0;
+        self.slab([half, half, 0.5], [0.0, 0.0, -0.5], FRICTION);
+    }
+
+    /// A static box.
+    pub(crate) fn slab(&mut self, half_extents: [f64; 3], position: [f64; 3], friction: f64) {
         self.scene.bodies.push(Body {
             name: Some("ground".into()),
             kind: BodyKind::Static,
-            shape: Shape::Box { half_extents: [half, half, 0.5] },
+            shape: Shape::Box { half_extents },
             mass: 0.0,
             inertia: [0.0; 3],
-            position: [0.0, 0.0, -0.5],
+            position,
             orientation: [1.0, 0.0, 0.0, 0.0],
             linear_velocity: [0.0; 3],
             angular_velocity: [0.0; 3],
-            friction: FRICTION,
+            friction,
         });
     }
 
@@ -72,7 +88,15 @@ impl Builder {
     /// Hangs the last body on the world at a point of its own frame, free about `axis`.
     pub(crate) fn hinge_last(&mut self, anchor: [f64; 3], anchor_local: [f64; 3], axis: [f64; 3]) {
         let body = self.scene.bodies.len() - 1;
-        self.scene.hinges.push(Hinge { body, anchor, anchor_local, axis });
+        self.scene.hinges.push(Hinge { body, parent: None, anchor, anchor_local, axis });
+    }
+
+    /// Hangs the last body on the one before it.
+    pub(crate) fn joint_last(&mut self, anchor: [f64; 3], anchor_local: [f64; 3], axis: [f64; 3]) {
+        self.hinge_last(anchor, anchor_local, axis);
+        if let Some(hinge) = self.scene.hinges.last_mut() {
+            hinge.parent = hinge.body.checked_sub(1);
+        }
     }
 }
 

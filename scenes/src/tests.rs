@@ -23,10 +23,14 @@ fn every_folder_is_a_scenario_of_exact_size() {
         "box_stack",
         "brick_ring",
         "capsule_pile",
+        "free_chain",
         "free_fall",
         "hinge_field",
         "mixed_pile",
+        "pendulum",
         "pyramids",
+        "roll",
+        "slide",
         "sphere_pile",
     ];
     assert_eq!(names, expected);
@@ -61,7 +65,7 @@ fn same_arguments_same_bytes() {
     assert_ne!(other, make("box_pile", 500));
 }
 
-const GOLDEN: &str = "e5803a6a8b1c387cc309bce01eb16440e48b3063e188d1d8a7c850d552122cce";
+const GOLDEN: &str = "8b75a8bbbeec7a4e6c4d91ee34831cac8f434d52902f3984c6eb0a572710a56c";
 
 #[test]
 fn nothing_overlaps_or_sticks_in_the_floor_at_the_start() {
@@ -218,4 +222,51 @@ fn free_fall_stays_above_the_floor_for_its_horizon() {
     let t = scenario.steps as f64 * scenario.default_timestep();
     assert!(make("free_fall", 100).contact_free);
     assert!(50.0 - 9.81 * t * t / 2.0 > 1.0);
+}
+
+#[test]
+fn slopes_are_tilted_gravity_and_pairs_share_one_friction() {
+    let slope = f64::tan(std::f64::consts::PI / 9.0);
+    for name in ["slide", "roll"] {
+        let scene = make(name, 40);
+        near(scene.gravity[0] / -scene.gravity[2], slope, 1e-12);
+        near(scene.gravity.iter().map(|g| g * g).sum::<f64>().sqrt(), 9.81, 1e-12);
+        let slabs: Vec<_> = scene.bodies.iter().filter(|b| !b.is_dynamic()).collect();
+        let bodies: Vec<_> = scene.dynamic_bodies().map(|(_, b)| b).collect();
+        for (slab, body) in slabs.iter().zip(&bodies) {
+            assert_eq!((slab.friction, slab.position[1]), (body.friction, body.position[1]));
+            near(body.shape.lowest_point(&body.pose()), 0.0, 1e-12);
+            // The farthest that a body without friction gets in two seconds stays on its slab.
+            let farthest = 2.0 * scene.gravity[0] + body.linear_velocity[0] * 2.0;
+            assert!(farthest < 18.0, "{farthest}");
+        }
+    }
+    let sliding = make("slide", 2);
+    near(sliding.bodies[1].friction, slope, 1e-12);
+    assert!(make("roll", 2).bodies[1].friction > 2.0 / 7.0 * slope);
+}
+
+#[test]
+fn chains_start_with_velocities_that_their_hinges_allow() {
+    let scene = make("free_chain", 10);
+    assert_eq!(scene.hinges.len(), 7);
+    for hinge in &scene.hinges {
+        let parent = &scene.bodies[hinge.parent.unwrap()];
+        let child = &scene.bodies[hinge.body];
+        // Both say the same velocity of the hinge's point, and turn apart about the axis only.
+        let point = |b: &Body| -> [f64; 3] {
+            let (w, v) = (b.angular_velocity, b.linear_velocity);
+            let r: [f64; 3] = std::array::from_fn(|i| hinge.anchor[i] - b.position[i]);
+            [
+                v[0] + w[1] * r[2] - w[2] * r[1],
+                v[1] + w[2] * r[0] - w[0] * r[2],
+                v[2] + w[0] * r[1] - w[1] * r[0],
+            ]
+        };
+        let (a, b) = (point(parent), point(child));
+        (0..3).for_each(|i| near(a[i], b[i], 1e-12));
+        for i in (0..3).filter(|i| hinge.axis[*i] == 0.0) {
+            near(parent.angular_velocity[i], child.angular_velocity[i], 1e-12);
+        }
+    }
 }

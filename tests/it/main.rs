@@ -16,6 +16,7 @@ mod hidden_inputs;
 mod history;
 mod kills;
 mod messages;
+mod method;
 mod misbehaviour;
 mod pipeline_errors;
 mod power_loss;

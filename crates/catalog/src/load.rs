@@ -18,6 +18,7 @@ const BY_RECORD: &[&str] = &[
     "samples",
     "phases",
     "gates",
+    "accuracy",
     "memory",
     "memory_snapshots",
     "device_time",

@@ -113,6 +113,10 @@ fn failed_trials_are_rows_and_no_samples() {
         ask(&catalog, "select gate, passed from gates"),
         "gate,passed\nfloor_penetration,false\n"
     );
+    assert_eq!(
+        ask(&catalog, "select id, error, unit, time_s from accuracy"),
+        "id,error,unit,time_s\nroll,0.25,m,2.0\n"
+    );
 }
 
 #[test]

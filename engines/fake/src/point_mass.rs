@@ -3,7 +3,7 @@
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
     Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Scene, SettingValue, Translation,
+    Precision, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -94,6 +94,13 @@ impl Simulation for Masses {
         let bodies = self.scene.dynamic_bodies().map(|(_, b)| b.orientation);
         let states = &self.state[world as usize * count..][..count];
         out.extend(bodies.zip(states).map(|(orientation, s)| Pose { position: s.0, orientation }));
+        Ok(())
+    }
+
+    fn velocities(&mut self, world: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError> {
+        let count = self.scene.dynamic_count();
+        let states = &self.state[world as usize * count..][..count];
+        out.extend(states.iter().map(|s| Velocity { linear: s.1, angular: [0.0; 3] }));
         Ok(())
     }
 

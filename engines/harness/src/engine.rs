@@ -1,7 +1,7 @@
 //! What an adapter implements.
 
 use sim_engine_protocol::{
-    Counters, Description, Job, Pose, Scene, SettingValue, Status, Translation,
+    Counters, Description, Job, Pose, Scene, SettingValue, Status, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +35,10 @@ pub trait Simulation {
 
     /// Appends the poses of a world's dynamic bodies in scene order.
     fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError>;
+
+    /// Appends the velocities of a world's dynamic bodies in scene order, those that belong to its
+    /// poses. Asked for after everything else, and only where a scene's reference needs them.
+    fn velocities(&mut self, world: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError>;
 
     /// What the engine counted, over all worlds.
     fn counters(&self) -> Counters;

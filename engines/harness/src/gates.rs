@@ -96,7 +96,7 @@ pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateR
         let drift = anchor_drift(scene, state, finite);
         list.push(gate(
             "anchor_drift",
-            "largest distance of a hinged body's anchor from its point in the world",
+            "largest distance of a hinged body's anchor from its place",
             most,
             limits.anchor_drift_m,
             drift,
@@ -170,9 +170,18 @@ fn anchor_drift(scene: &Scene, state: &FinalState<'_>, finite: impl Fn(&Pose) ->
     let mut worst = 0.0_f64;
     for world in state.worlds {
         for hinge in &scene.hinges {
-            if let Some(pose) = world.get(slot[hinge.body]).filter(|p| finite(p)) {
+            let pose = |body: usize| world.get(slot[body]).filter(|p| finite(p));
+            // Where the anchor belongs: its point in the world, or on the body it hangs on.
+            let place = match hinge.parent {
+                None => Some(hinge.anchor),
+                Some(parent) => {
+                    let local = scene.bodies[parent].pose().inverse_transform(hinge.anchor);
+                    pose(parent).map(|p| p.transform(local))
+                }
+            };
+            if let (Some(pose), Some(place)) = (pose(hinge.body), place) {
                 let there = pose.transform(hinge.anchor_local);
-                worst = worst.max(norm(std::array::from_fn(|i| there[i] - hinge.anchor[i])));
+                worst = worst.max(norm(std::array::from_fn(|i| there[i] - place[i])));
             }
         }
     }

@@ -28,6 +28,7 @@ fn scene(bodies: Vec<Body>) -> Scene {
         contact_free: false,
         bodies,
         hinges: vec![],
+        reference: None,
     }
 }
 
@@ -109,7 +110,7 @@ fn both_euler_methods_fall_within_tolerance_and_a_wrong_gravity_does_not() {
 fn an_anchor_may_drift_eight_centimetres() {
     let mut scene = scene(vec![ball(2.0), ball(5.0)]);
     let (anchor, anchor_local) = ([0.0, 0.0, 6.0], [0.0, 0.0, 1.0]);
-    scene.hinges.push(Hinge { body: 1, anchor, anchor_local, axis: [1.0, 0.0, 0.0] });
+    scene.hinges.push(Hinge { body: 1, parent: None, anchor, anchor_local, axis: [1.0, 0.0, 0.0] });
     let good = run(&scene, &[vec![at(2.0), at(5.079)]], 1, &counters(2));
     assert_eq!(failed(&good), [""; 0]);
     let bad = run(&scene, &[vec![at(2.0), at(5.081)]], 1, &counters(2));
@@ -132,4 +133,16 @@ fn the_digest_is_over_the_bytes_anyone_can_lay_out() {
         digest(std::slice::from_ref(&many)),
         digest(&[many[..10].to_vec(), many[10..].to_vec()])
     );
+}
+
+#[test]
+fn an_anchor_on_another_body_moves_with_it() {
+    let mut scene = scene(vec![ball(2.0), ball(5.0)]);
+    let (anchor, anchor_local) = ([0.0, 0.0, 3.5], [0.0, 0.0, -1.5]);
+    let axis = [1.0, 0.0, 0.0];
+    scene.hinges.push(Hinge { body: 1, parent: Some(0), anchor, anchor_local, axis });
+    let good = run(&scene, &[vec![at(3.0), at(6.079)]], 1, &counters(2));
+    assert_eq!(failed(&good), [""; 0]);
+    let bad = run(&scene, &[vec![at(3.0), at(6.081)]], 1, &counters(2));
+    assert_eq!(failed(&bad), ["anchor_drift"]);
 }

@@ -1,15 +1,18 @@
 //! What every adapter shares: the command line, the phases, the clock, the memory sampler, the
-//! gates and the files. An adapter implements [`Engine`] and [`Simulation`] and calls
+//! gates, the accuracy and the files. An adapter implements [`Engine`] and [`Simulation`] and calls
 //! [`main_with`]; so all adapters are timed and judged by the same code.
 
+mod accuracy;
 mod capture;
 mod cli;
+mod elliptic;
 mod engine;
 mod files;
 mod gates;
 mod memory;
 mod run;
 
+pub use accuracy::{Motion, accuracy, needs_velocities};
 pub use cli::main_with;
 pub use engine::{Engine, EngineError, Simulation};
 pub use files::write_atomically;

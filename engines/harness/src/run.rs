@@ -1,13 +1,15 @@
 //! One job from start to end: load, set-up, warm-up, reset, measured interval, read-back, gates.
 
+use crate::accuracy::{Motion, accuracy, needs_velocities};
 use crate::capture::capture;
 use crate::engine::{Engine, EngineError, Simulation};
 use crate::files::write_atomically;
 use crate::gates::{FinalState, digest, judge};
 use crate::memory::Sampler;
 use sim_engine_protocol::{
-    Counters, Description, EngineId, FieldError, GpuMemory, Job, JobResult, Mode, Outcome,
-    PROTOCOL, Phases, ProfileReport, Scene, SceneFacts, Shape, SnapshotPhase, Status, Translation,
+    Accuracy, Counters, Description, EngineId, FieldError, GpuMemory, Job, JobResult, Mode,
+    Outcome, PROTOCOL, Phases, Pose, ProfileReport, Scene, SceneFacts, Shape, SnapshotPhase,
+    Status, Translation,
 };
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,6 +62,7 @@ fn blank(description: &Description, job: &Job) -> JobResult {
         translation: Translation::default(),
         counters: Counters::default(),
         gates: Vec::new(),
+        accuracy: Vec::new(),
         final_state_digest: None,
         memory: None,
         gpu_memory: None,
@@ -179,6 +182,7 @@ fn read_back(
         FinalState { worlds: &worlds, steps: job.steps, precision, counters: &result.counters };
     result.gates = judge(scene, &job.gates, &state);
     result.final_state_digest = Some(digest(&worlds));
+    result.accuracy = errors(simulation, scene, &worlds, job.steps)?;
     let failed: Vec<String> = result
         .gates
         .iter()
@@ -201,6 +205,25 @@ fn read_back(
         write_atomically(&out.join("final.json"), text.as_bytes()).map_err(EngineError::failed)?;
     }
     Ok(())
+}
+
+/// The errors of the scene's reference, where it names one.
+fn errors(
+    simulation: &mut dyn Simulation,
+    scene: &Scene,
+    worlds: &[Vec<Pose>],
+    steps: u64,
+) -> Result<Vec<Accuracy>, EngineError> {
+    let Some(reference) = scene.reference else { return Ok(Vec::new()) };
+    let mut motions = Vec::with_capacity(worlds.len());
+    for (world, poses) in (0..).zip(worlds) {
+        let mut velocities = Vec::new();
+        if needs_velocities(reference) {
+            simulation.velocities(world, &mut velocities)?;
+        }
+        motions.push(Motion { poses: poses.clone(), velocities });
+    }
+    Ok(accuracy(scene, &motions, steps))
 }
 
 fn nanoseconds(since: Instant) -> u64 {

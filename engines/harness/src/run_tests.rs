@@ -1,5 +1,7 @@
 use super::*;
-use sim_engine_protocol::{Body, BodyKind, Capabilities, Limits, Pose, Precision, SCENE_FORMAT};
+use sim_engine_protocol::{
+    Body, BodyKind, Capabilities, Limits, Pose, Precision, SCENE_FORMAT, Velocity,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -78,6 +80,11 @@ impl Simulation for Ball {
         Ok(())
     }
 
+    fn velocities(&mut self, _: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError> {
+        out.push(Velocity { linear: [0.0, 0.0, self.v], angular: [0.0; 3] });
+        Ok(())
+    }
+
     fn counters(&self) -> Counters {
         let awake = if self.toy.sleeps { 0 } else { u64::from(self.worlds) };
         Counters { awake_bodies: Some(awake), ..Counters::default() }
@@ -112,6 +119,7 @@ fn scene() -> Scene {
             friction: 0.5,
         }],
         hinges: vec![],
+        reference: Some(sim_engine_protocol::Reference::FreeFall),
     }
 }
 

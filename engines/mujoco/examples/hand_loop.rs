@@ -4,7 +4,7 @@
 //! as in a timed run; the interval holds nothing but `mj_step`.
 
 use mujoco_rs::prelude::*;
-use sim_adapter_mujoco::{Start, compile};
+use sim_adapter_mujoco::{Solver, Start, compile};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ fn main() {
     let scene = serde_json::from_slice(&text).expect("a scene");
     let number = |text: &String| text.parse::<u64>().expect("a number");
     let (worlds, steps, warmup) = (number(worlds), number(steps), number(warmup));
-    let model = Rc::new(compile(&scene, 50, None).expect("a model"));
+    let model = Rc::new(compile(&scene, Solver::default(), None).expect("a model"));
     let mut worlds: Vec<_> = (0..worlds).map(|_| MjData::new(model.clone())).collect();
     let start = Start::new(&scene);
     worlds.iter_mut().for_each(|world| start.reset(world));

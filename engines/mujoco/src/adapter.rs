@@ -1,12 +1,12 @@
 //! The adapter: what MuJoCo can do, and how its worlds are stepped.
 
-use crate::mjcf::ITERATIONS;
+use crate::solver::{SETTINGS, Solver};
 use crate::worlds::{Arena, Start, World, build};
 use mujoco_rs::mujoco_c::{self as c, mj_version};
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
     Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Scene, SettingValue, Translation,
+    Precision, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Engine for Mujoco {
                 hinges: true,
                 worlds: "serial".into(),
                 threads: false,
-                settings: vec!["iterations".into()],
+                settings: SETTINGS.map(String::from).to_vec(),
                 device_timestamps: false,
             },
             limits: Limits::default(),
@@ -50,16 +50,9 @@ impl Engine for Mujoco {
 
     fn build(&self, scene: &Scene, job: &Job) -> Result<Box<dyn Simulation>, EngineError> {
         keep_logs_off_disk();
-        let iterations = match job.settings.get("iterations") {
-            None => ITERATIONS,
-            Some(SettingValue::Integer(n @ 1..=100_000)) => *n,
-            Some(other) => {
-                return Err(EngineError::refused(format!("iterations = {other:?}: 1 to 100000")));
-            }
-        };
-        let (worlds, arena) = build(scene, iterations, job.worlds)?;
-        let simulation =
-            Serial { worlds, arena, start: Start::new(scene), hinges: !scene.hinges.is_empty() };
+        let solver = Solver::of(job)?;
+        let (worlds, arena) = build(scene, solver, job.worlds)?;
+        let simulation = Serial { worlds, arena, start: Start::new(scene), scene: scene.clone() };
         if simulation.option().enableflags & (c::mjtEnableBit::mjENBL_SLEEP as i32) != 0 {
             return Err(EngineError::failed("sleeping is on although nothing asked for it"));
         }
@@ -80,7 +73,7 @@ struct Serial {
     worlds: Vec<World>,
     arena: Arena,
     start: Start,
-    hinges: bool,
+    scene: Scene,
 }
 
 impl Serial {
@@ -106,6 +99,11 @@ impl Simulation for Serial {
 
     fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError> {
         self.start.poses(&mut self.worlds[world as usize], out);
+        Ok(())
+    }
+
+    fn velocities(&mut self, world: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError> {
+        self.start.velocities(&mut self.worlds[world as usize], out);
         Ok(())
     }
 
@@ -184,10 +182,17 @@ impl Simulation for Serial {
     fn translation(&self) -> Translation {
         let approximate =
             |what: &str, how: &str| Approximation { what: what.into(), how: how.into() };
+        let o = self.option();
+        let cone = if o.cone == 0 { "pyramid of four sides" } else { "elliptic" };
+        // MuJoCo keeps a contact's time constant at two steps or more (its `refsafe`).
+        let constant = (2.0 * o.timestep).max(0.02);
         let mut approximated = vec![
-            approximate("contact", "soft constraint, solref 0.02 1, default solimp"),
+            approximate(
+                "contact",
+                &format!("soft constraint, time constant {constant:.4} s, default solimp"),
+            ),
             approximate("friction of a pair", "the larger of the two coefficients"),
-            approximate("friction cone", "pyramid of four sides"),
+            approximate("friction cone", &format!("{cone}, softened as the contact is")),
         ];
         let mut exact: Vec<String> = [
             "shapes and sizes",
@@ -199,7 +204,7 @@ impl Simulation for Serial {
         ]
         .map(String::from)
         .to_vec();
-        if self.hinges {
+        if !self.scene.hinges.is_empty() {
             exact.push("hinges, as joint coordinates: anchors cannot drift".into());
             approximated.push(approximate(
                 "start velocity of hinged bodies",

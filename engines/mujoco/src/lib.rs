@@ -3,8 +3,10 @@
 mod adapter;
 mod arena;
 mod mjcf;
+mod solver;
 mod worlds;
 
 pub use adapter::Mujoco;
 pub use mjcf::mjcf;
+pub use solver::Solver;
 pub use worlds::{Start, World, compile};

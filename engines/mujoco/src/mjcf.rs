@@ -1,51 +1,107 @@
 //! A scene as MJCF text. Numbers are written with the digits that read back to the same double.
 
-use sim_engine_protocol::{Body, Scene, Shape};
+use crate::solver::Solver;
+use sim_engine_protocol::{Body, Hinge, Pose, Scene, Shape};
 use std::fmt::Write;
 
-/// Most solver iterations of a step.
-pub(crate) const ITERATIONS: i64 = 50;
+/// Dynamic bodies in MuJoCo's order, as indices into the scene's bodies: depth first, a parent before
+/// what hangs on it. The k-th of them is MuJoCo's body k + 1; without hinges between bodies it is
+/// the scene's order.
+pub(crate) fn tree_order(scene: &Scene) -> Vec<usize> {
+    let mut children = vec![Vec::new(); scene.bodies.len()];
+    let mut hangs = vec![false; scene.bodies.len()];
+    for hinge in &scene.hinges {
+        if let Some(parent) = hinge.parent {
+            children[parent].push(hinge.body);
+            hangs[hinge.body] = true;
+        }
+    }
+    children.iter_mut().for_each(|list| list.sort_unstable_by(|a, b| b.cmp(a)));
+    let mut order = Vec::new();
+    for (root, _) in scene.dynamic_bodies().filter(|(i, _)| !hangs[*i]) {
+        let mut stack = vec![root];
+        while let Some(body) = stack.pop() {
+            order.push(body);
+            stack.extend(&children[body]);
+        }
+    }
+    order
+}
 
-/// The whole model. Bodies keep the scene's order; the k-th dynamic body is body k + 1. `arena`
-/// is the size of the arena in bytes; without it MuJoCo chooses.
-pub fn mjcf(scene: &Scene, iterations: i64, arena: Option<u64>) -> String {
+/// The hinge of each body of the scene.
+pub(crate) fn hinges(scene: &Scene) -> Vec<Option<&Hinge>> {
+    let mut of = vec![None; scene.bodies.len()];
+    for hinge in &scene.hinges {
+        of[hinge.body] = Some(hinge);
+    }
+    of
+}
+
+/// The whole model, its bodies in [`tree_order`]. `arena` is the size of the arena in bytes; without
+/// it MuJoCo chooses.
+pub fn mjcf(scene: &Scene, solver: Solver, arena: Option<u64>) -> String {
     let mut xml = String::with_capacity(512 + 320 * scene.bodies.len());
     let size = arena.map_or_else(String::new, |bytes| format!(r#"<size memory="{bytes}"/>"#));
     // Angles in radians; inertia exactly as given; no sensor or visual extras.
     let _ = write!(
         xml,
-        r#"<mujoco model="scene">{size}<compiler angle="radian" balanceinertia="false" boundmass="0" boundinertia="0"/><option timestep="{:?}" gravity="{}" integrator="Euler" solver="Newton" iterations="{iterations}"><flag autoreset="disable"/></option><default><geom condim="3" solref="0.02 1" margin="0" gap="0"/></default><worldbody>"#,
+        r#"<mujoco model="scene">{size}<compiler angle="radian" balanceinertia="false" boundmass="0" boundinertia="0"/><option timestep="{:?}" gravity="{}" integrator="{}" cone="{}" solver="Newton" iterations="{}"><flag autoreset="disable"/></option><default><geom condim="3" solref="0.02 1" margin="0" gap="0"/></default><worldbody>"#,
         scene.timestep,
         list(&scene.gravity),
+        solver.integrator,
+        solver.cone,
+        solver.iterations,
     );
-    let mut hinge_of = vec![None; scene.bodies.len()];
-    for hinge in &scene.hinges {
-        hinge_of[hinge.body] = Some(hinge);
+    for body in scene.bodies.iter().filter(|b| !b.is_dynamic()) {
+        let _ = write!(xml, "<geom {} {}/>", place(&body.pose()), geom(body));
     }
-    for (body, hinge) in scene.bodies.iter().zip(hinge_of) {
-        let place = format!(r#"pos="{}" quat="{}""#, list(&body.position), list(&body.orientation));
-        let shape = geom(body);
-        if !body.is_dynamic() {
-            let _ = write!(xml, "<geom {place} {shape}/>");
-            continue;
+    let hinges = hinges(scene);
+    let mut open: Vec<usize> = Vec::new();
+    for index in tree_order(scene) {
+        let (body, hinge) = (&scene.bodies[index], hinges[index]);
+        let parent = hinge.and_then(|h| h.parent);
+        while open.last().copied() != parent && open.pop().is_some() {
+            xml.push_str("</body>");
         }
+        open.push(index);
+        let pose = parent.map_or(body.pose(), |p| relative(&scene.bodies[p].pose(), &body.pose()));
         let joint = match hinge {
             None => "<freejoint/>".to_owned(),
             Some(h) => format!(
                 r#"<joint type="hinge" pos="{}" axis="{}" damping="0" armature="0"/>"#,
                 list(&h.anchor_local),
-                list(&to_body(body.orientation, h.axis)),
+                list(&body.pose().to_local(h.axis)),
             ),
         };
         let _ = write!(
             xml,
-            r#"<body {place}>{joint}<inertial pos="0 0 0" mass="{:?}" diaginertia="{}"/><geom {shape}/></body>"#,
+            r#"<body {}>{joint}<inertial pos="0 0 0" mass="{:?}" diaginertia="{}"/><geom {}/>"#,
+            place(&pose),
             body.mass,
             list(&body.inertia),
+            geom(body),
         );
     }
+    open.iter().for_each(|_| xml.push_str("</body>"));
     xml.push_str("</worldbody></mujoco>");
     xml
+}
+
+fn place(pose: &Pose) -> String {
+    format!(r#"pos="{}" quat="{}""#, list(&pose.position), list(&pose.orientation))
+}
+
+/// A pose in the frame of another.
+fn relative(frame: &Pose, pose: &Pose) -> Pose {
+    let ([a, b, c, d], [w, x, y, z]) = (frame.orientation, pose.orientation);
+    // The frame's inverse times the pose's.
+    let orientation = [
+        a * w + b * x + c * y + d * z,
+        a * x - b * w - c * z + d * y,
+        a * y + b * z - c * w - d * x,
+        a * z - b * y + c * x - d * w,
+    ];
+    Pose { position: frame.inverse_transform(pose.position), orientation }
 }
 
 fn geom(body: &Body) -> String {
@@ -64,26 +120,19 @@ fn list(numbers: &[f64]) -> String {
     numbers.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A world vector in the body's frame: turned by the inverse of the unit quaternion.
-pub(crate) fn to_body([w, x, y, z]: [f64; 4], v: [f64; 3]) -> [f64; 3] {
-    let cross = |a: [f64; 3], b: [f64; 3]| {
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    };
-    let u = [-x, -y, -z];
-    let a = cross(u, v);
-    let b = cross(u, a);
-    std::array::from_fn(|i| v[i] + 2.0 * (w * a[i] + b[i]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_world_vector_turns_into_the_body_frame() {
+    fn a_pose_in_another_frame_is_that_pose_again_in_the_world() {
         let half = std::f64::consts::FRAC_1_SQRT_2;
-        // The body is a quarter turn about z ahead: the world's y is the body's x.
-        let v = to_body([half, 0.0, 0.0, half], [0.0, 2.0, 3.0]);
-        assert!((v[0] - 2.0).abs() < 1e-12 && v[1].abs() < 1e-12 && v[2] == 3.0, "{v:?}");
+        let frame = Pose { position: [1.0, 2.0, 3.0], orientation: [half, 0.0, 0.0, half] };
+        let pose = Pose { position: [1.5, 2.0, 4.0], orientation: [0.5, 0.5, -0.5, 0.5] };
+        let r = relative(&frame, &pose);
+        for local in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.3, -0.2, 0.7]] {
+            let (there, again) = (pose.transform(local), frame.transform(r.transform(local)));
+            assert!((0..3).all(|i| (there[i] - again[i]).abs() < 1e-12), "{there:?} {again:?}");
+        }
     }
 }

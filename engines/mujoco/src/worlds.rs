@@ -1,10 +1,11 @@
 //! The compiled model, its worlds and their start state.
 
 use crate::arena;
-use crate::mjcf::{mjcf, to_body};
+use crate::mjcf::{hinges, mjcf, tree_order};
+use crate::solver::Solver;
 use mujoco_rs::prelude::*;
 use sim_engine_harness::EngineError;
-use sim_engine_protocol::{Pose, Scene, Status};
+use sim_engine_protocol::{Pose, Scene, Status, Velocity};
 use std::rc::Rc;
 
 /// One world.
@@ -13,8 +14,8 @@ pub type World = MjData<Rc<MjModel>>;
 /// Compiles the model of a scene. `arena` is the size of the arena in bytes; without it MuJoCo
 /// chooses. The compiler allocates one world for its own checks, so it is the first to notice
 /// an arena that cannot be had.
-pub fn compile(scene: &Scene, iterations: i64, arena: Option<u64>) -> Result<MjModel, EngineError> {
-    MjModel::from_xml_string(&mjcf(scene, iterations, arena)).map_err(|e| {
+pub fn compile(scene: &Scene, solver: Solver, arena: Option<u64>) -> Result<MjModel, EngineError> {
+    MjModel::from_xml_string(&mjcf(scene, solver, arena)).map_err(|e| {
         let reason = format!("MuJoCo does not compile the scene: {e}");
         if reason.to_lowercase().contains("could not allocate") {
             EngineError::out_of_memory(reason)
@@ -29,12 +30,12 @@ pub fn compile(scene: &Scene, iterations: i64, arena: Option<u64>) -> Result<MjM
 /// which the overflow counter would show.
 pub(crate) fn build(
     scene: &Scene,
-    iterations: i64,
+    solver: Solver,
     worlds: u32,
 ) -> Result<(Vec<World>, Arena), EngineError> {
-    match allocate(compile(scene, iterations, None), worlds) {
+    match allocate(compile(scene, solver, None), worlds) {
         Err(e) if e.status == Status::OutOfMemory => {
-            let list = allocate(compile(scene, iterations, Some(arena::cap())), worlds)?;
+            let list = allocate(compile(scene, solver, Some(arena::cap())), worlds)?;
             Ok(with_arena(list, false))
         }
         list => Ok(with_arena(list?, true)),
@@ -78,43 +79,46 @@ pub(crate) struct Arena {
 pub struct Start {
     qvel: Vec<f64>,
     /// For each dynamic body, in scene order.
-    joints: Vec<Joint>,
+    places: Vec<Place>,
 }
 
+/// Where a dynamic body's state lies.
 #[derive(Clone, Copy)]
-enum Joint {
-    /// Seven positions from here.
-    Free(usize),
-    /// A hinge: the pose has to be computed. The body's number.
-    Hinge(usize),
+struct Place {
+    /// Its number in the model.
+    body: usize,
+    /// Where the seven positions of its free joint begin; none for a hinge, whose pose is computed.
+    free: Option<usize>,
 }
 
 impl Start {
     /// Positions are the model's own reference; only velocities are left to say. MuJoCo takes a
-    /// free joint's linear velocity in the world and its angular velocity in the body frame.
+    /// free joint's linear velocity in the world and its angular velocity in the body frame, and a
+    /// hinge's as the turn against what it hangs on.
     pub fn new(scene: &Scene) -> Self {
-        let mut axes = vec![None; scene.bodies.len()];
-        for hinge in &scene.hinges {
-            axes[hinge.body] = Some(hinge.axis);
-        }
-        let (mut qvel, mut joints, mut position) = (Vec::new(), Vec::new(), 0);
-        for (k, (index, body)) in scene.dynamic_bodies().enumerate() {
-            match axes[index] {
-                Some(axis) => {
-                    let spin = (0..3).map(|i| axis[i] * body.angular_velocity[i]).sum();
-                    qvel.push(spin);
-                    joints.push(Joint::Hinge(k + 1));
+        let hinges = hinges(scene);
+        let (mut qvel, mut position) = (Vec::new(), 0);
+        let mut of_body = vec![None; scene.bodies.len()];
+        for (k, index) in tree_order(scene).into_iter().enumerate() {
+            let body = &scene.bodies[index];
+            let free = match hinges[index] {
+                Some(hinge) => {
+                    let base = hinge.parent.map_or([0.0; 3], |p| scene.bodies[p].angular_velocity);
+                    let turn = |i: usize| hinge.axis[i] * (body.angular_velocity[i] - base[i]);
+                    qvel.push((0..3).map(turn).sum());
                     position += 1;
+                    None
                 }
                 None => {
                     qvel.extend(body.linear_velocity);
-                    qvel.extend(to_body(body.orientation, body.angular_velocity));
-                    joints.push(Joint::Free(position));
+                    qvel.extend(body.pose().to_local(body.angular_velocity));
                     position += 7;
+                    Some(position - 7)
                 }
-            }
+            };
+            of_body[index] = Some(Place { body: k + 1, free });
         }
-        Start { qvel, joints }
+        Start { qvel, places: of_body.into_iter().flatten().collect() }
     }
 
     /// Puts a world into the start state: everything reset, warm start and warnings included.
@@ -127,17 +131,30 @@ impl Start {
 
     /// The poses of the dynamic bodies after the last step.
     pub(crate) fn poses(&self, world: &mut World, out: &mut Vec<Pose>) {
-        if self.joints.iter().any(|j| matches!(j, Joint::Hinge(_))) {
+        if self.places.iter().any(|p| p.free.is_none()) {
             // A step leaves body poses at the state before its last integration.
             world.kinematics();
         }
         let (qpos, xpos, xquat) = (world.qpos(), world.xpos(), world.xquat());
-        out.extend(self.joints.iter().map(|joint| match *joint {
-            Joint::Free(at) => Pose {
+        out.extend(self.places.iter().map(|place| match place.free {
+            Some(at) => Pose {
                 position: std::array::from_fn(|i| qpos[at + i]),
                 orientation: std::array::from_fn(|i| qpos[at + 3 + i]),
             },
-            Joint::Hinge(body) => Pose { position: xpos[body], orientation: xquat[body] },
+            None => Pose { position: xpos[place.body], orientation: xquat[place.body] },
+        }));
+    }
+
+    /// The velocities of the dynamic bodies after the last step.
+    pub(crate) fn velocities(&self, world: &mut World, out: &mut Vec<Velocity>) {
+        // A step leaves them at the state before its last integration, as it does poses.
+        world.kinematics();
+        world.com_pos();
+        world.com_vel();
+        out.extend(self.places.iter().map(|place| {
+            // Turning first, then moving, of the centre of mass, in the world's axes.
+            let v = world.object_velocity(MjtObjBase::mjOBJ_BODY, place.body, false);
+            Velocity { linear: [v[3], v[4], v[5]], angular: [v[0], v[1], v[2]] }
         }));
     }
 }

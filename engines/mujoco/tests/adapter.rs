@@ -152,3 +152,75 @@ fn a_hinged_rod_swings_about_its_anchor() {
     let got = before.position[2] - after.position[2];
     assert!((got / fall - 1.0).abs() < 2e-3, "{got} is not {fall}");
 }
+
+/// Three links in a row; the middle one is the second body, the hinges turn about z and y.
+fn chain() -> serde_json::Value {
+    let link = |x: f64, v: [f64; 3], w: [f64; 3]| {
+        serde_json::json!({
+            "kind": "dynamic", "shape": {"sphere": {"radius": 0.05}}, "mass": 1.0,
+            "inertia": [0.012, 0.02, 0.03], "position": [x, 0.0, 50.0],
+            "orientation": [1.0, 0.0, 0.0, 0.0], "linear_velocity": v, "angular_velocity": w,
+            "friction": 0.5
+        })
+    };
+    // All turn at 1 rad/s about x; the second also at 2 about z, the third at 2 - 3 about z and y.
+    let hinge = |body: usize, x: f64, axis: [f64; 3]| {
+        serde_json::json!({"body": body, "parent": body - 1, "anchor": [x, 0.0, 50.0],
+            "anchor_local": [-0.25, 0.0, 0.0], "axis": axis})
+    };
+    serde_json::json!({
+        "format": 1, "name": "chain", "gravity": [0.0, 0.0, 0.0], "timestep": 1.0 / 1024.0,
+        "bodies": [
+            link(0.0, [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]),
+            link(0.5, [0.5, 0.5, 0.0], [1.0, 0.0, 2.0]),
+            link(1.0, [0.5, 1.5, 0.75], [1.0, -3.0, 2.0]),
+        ],
+        "hinges": [hinge(1, 0.25, [0.0, 0.0, 1.0]), hinge(2, 0.75, [0.0, 1.0, 0.0])],
+        "reference": "free_chain"
+    })
+}
+
+#[test]
+fn a_chain_starts_with_the_velocities_of_the_scene() {
+    let chain = chain();
+    let mut simulation = build(&chain);
+    simulation.reset().unwrap();
+    let (mut poses, mut velocities) = (Vec::new(), Vec::new());
+    simulation.poses(0, &mut poses).unwrap();
+    simulation.velocities(0, &mut velocities).unwrap();
+    let scene: Scene = serde_json::from_value(chain).unwrap();
+    for (i, body) in scene.bodies.iter().enumerate() {
+        for k in 0..3 {
+            assert!((poses[i].position[k] - body.position[k]).abs() < 1e-12, "{poses:?}");
+            let (v, w) = (velocities[i].linear[k], velocities[i].angular[k]);
+            assert!((v - body.linear_velocity[k]).abs() < 1e-12, "{i}: {velocities:?}");
+            assert!((w - body.angular_velocity[k]).abs() < 1e-12, "{i}: {velocities:?}");
+        }
+    }
+}
+
+#[test]
+fn a_free_chain_keeps_its_momenta_and_better_with_runge_kutta() {
+    let mut job = job(Mode::Timed, 1, 512);
+    let euler = go(&chain(), &job);
+    assert_eq!(euler.outcome.status, Status::Ok, "{:?}", euler.outcome);
+    job.settings.insert("integrator".into(), "RK4".into());
+    let runge = go(&chain(), &job);
+    assert_eq!(runge.settings["integrator"], "RK4".into());
+    for (e, r) in euler.accuracy.iter().zip(&runge.accuracy) {
+        assert!(e.error < 0.02, "{e:?}");
+        assert!(r.error < 1e-6, "{r:?}");
+    }
+    assert_eq!(euler.accuracy.len(), 3);
+}
+
+#[test]
+fn settings_that_mujoco_does_not_have_are_refused() {
+    let mut job = job(Mode::Timed, 1, 10);
+    job.settings.insert("cone".into(), "elliptic".into());
+    let result = go(&scene(0.6, false, [0.0; 3]), &job);
+    assert_eq!(result.settings["cone"], "elliptic".into());
+    job.settings.insert("cone".into(), "round".into());
+    let refused = go(&scene(0.6, false, [0.0; 3]), &job);
+    assert_eq!(refused.outcome.status, Status::Refused);
+}

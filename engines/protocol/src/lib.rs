@@ -16,11 +16,11 @@ pub use check::{FieldError, FieldErrors, non_finite_fields};
 pub use description::{Capabilities, Description, Limits};
 pub use job::{Gates, Job, Mode, SettingValue};
 pub use result::{
-    Approximation, CaptureReport, Counters, EngineId, GateOperator, GateResult, GpuMemory,
-    JobResult, MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision,
+    Accuracy, Approximation, CaptureReport, Counters, EngineId, GateOperator, GateResult,
+    GpuMemory, JobResult, MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision,
     ProfileReport, SceneFacts, SnapshotPhase, Status, Translation,
 };
-pub use scene::{Body, BodyKind, Hinge, Pose, SCENE_FORMAT, Scene, Shape};
+pub use scene::{Body, BodyKind, Hinge, Pose, Reference, SCENE_FORMAT, Scene, Shape, Velocity};
 #[cfg(feature = "schema")]
 pub use schema::schemas;
 

@@ -53,6 +53,10 @@ pub struct JobResult {
     pub counters: Counters,
     /// The physical checks, over all worlds.
     pub gates: Vec<GateResult>,
+    /// How far the final state is from what is known without an engine; empty where the scene
+    /// names no reference. No gate: a large error is a finding, not a failure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accuracy: Vec<Accuracy>,
     /// BLAKE3 in hex over the final poses of all worlds: for each world, for each dynamic body in
     /// scene order, position x, y, z and orientation w, x, y, z as little-endian binary64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,6 +272,24 @@ pub struct GateResult {
     pub passed: bool,
 }
 
+/// The error of one quantity against a closed form or a conserved value, the largest over all
+/// bodies of all worlds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Accuracy {
+    /// Name, such as `pendulum_angle`.
+    pub id: String,
+    /// What was compared with what, in plain words.
+    pub quantity: String,
+    /// The error, not negative.
+    pub error: f64,
+    /// Its unit; `1` for a relative error.
+    pub unit: String,
+    /// Simulated time of the final state, s.
+    pub time_s: f64,
+}
+
 /// How a gate compares its value with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -444,6 +466,9 @@ impl JobResult {
             }
             if self.protocol != crate::PROTOCOL {
                 e.add("protocol", self.protocol, "unknown version");
+            }
+            for (i, a) in self.accuracy.iter().enumerate().filter(|(_, a)| a.error < 0.0) {
+                e.add(format!("accuracy[{i}].error"), a.error, "an error is not negative");
             }
             let ok = self.outcome.status == Status::Ok;
             let timed = self.mode == Mode::Timed;

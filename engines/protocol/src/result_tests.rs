@@ -21,6 +21,7 @@ fn result() -> JobResult {
         translation: Translation::default(),
         counters: Counters::default(),
         gates: vec![],
+        accuracy: vec![],
         final_state_digest: Some("00".into()),
         memory: None,
         gpu_memory: None,
@@ -54,6 +55,15 @@ fn a_number_that_is_not_finite_is_named() {
 #[test]
 fn lies_are_found() {
     assert_eq!(paths(&JobResult { ms_per_step: Some(1.0), ..result() }), ["ms_per_step"]);
+    let accuracy = Accuracy {
+        id: "x".into(),
+        quantity: "x".into(),
+        error: -1.0,
+        unit: "m".into(),
+        time_s: 2.0,
+    };
+    let negative = JobResult { accuracy: vec![accuracy], ..result() };
+    assert_eq!(paths(&negative), ["accuracy[0].error"]);
     let replay = JobResult { mode: Mode::Memory, ..result() };
     assert_eq!(paths(&replay), ["phases.measured_ns"]);
     assert_eq!(paths(&JobResult { warmup_steps: 10, ..result() }), ["warmup_steps"]);

@@ -34,9 +34,33 @@ pub struct Scene {
     pub contact_free: bool,
     /// All bodies; the order is the order of poses everywhere.
     pub bodies: Vec<Body>,
-    /// Hinges between a dynamic body and the world.
+    /// Hinges that hold a dynamic body to the world or to another dynamic body.
     #[serde(default)]
     pub hinges: Vec<Hinge>,
+    /// What is known of the motion without any engine; where it is said, every result tells how
+    /// far the final state is from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
+}
+
+/// A law of motion that every body of a scene obeys, with the closed form in the harness'
+/// accuracy module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Reference {
+    /// Nothing touches: every centre of mass falls freely.
+    FreeFall,
+    /// Every dynamic body hangs on one hinge to the world and is released at rest.
+    Pendulum,
+    /// Every dynamic body is a box on a plane through z = 0 that gravity leans on; it slides along
+    /// its start velocity or, from rest, along gravity's part in the plane.
+    Slide,
+    /// Every dynamic body is a sphere at rest on such a plane, with friction enough to roll.
+    Roll,
+    /// Dynamic bodies hinged to each other, far from everything and without gravity: momentum,
+    /// angular momentum and kinetic energy stay.
+    FreeChain,
 }
 
 /// One rigid body with one primitive collision shape centred on its centre of mass.
@@ -102,14 +126,18 @@ pub enum Shape {
     },
 }
 
-/// A hinge between a dynamic body and the world: one free rotation.
+/// A hinge: one free rotation of a dynamic body about the world or about another dynamic body.
+/// Two bodies that a hinge joins do not collide with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hinge {
     /// Index into `bodies`.
     pub body: usize,
-    /// The fixed point in the world, m.
+    /// Index of the body it hangs on, which stands earlier in `bodies`; absent for the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<usize>,
+    /// The hinge's point in the world at the start, m; it stays there where there is no parent.
     pub anchor: [f64; 3],
     /// The same point in the body frame, m.
     pub anchor_local: [f64; 3],
@@ -128,7 +156,32 @@ pub struct Pose {
     pub orientation: [f64; 4],
 }
 
+/// How a body moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Velocity {
+    /// Of the centre of mass, world frame, m/s.
+    pub linear: [f64; 3],
+    /// World frame, rad/s.
+    pub angular: [f64; 3],
+}
+
 impl Pose {
+    /// A world vector in the body's frame.
+    pub fn to_local(&self, world: [f64; 3]) -> [f64; 3] {
+        let [w, x, y, z] = self.orientation;
+        rotate([w, -x, -y, -z], world)
+    }
+
+    /// A vector of the body's frame in the world.
+    pub fn to_world(&self, local: [f64; 3]) -> [f64; 3] {
+        rotate(self.orientation, local)
+    }
+
+    /// The point of the body frame where a world point is.
+    pub fn inverse_transform(&self, world: [f64; 3]) -> [f64; 3] {
+        self.to_local(std::array::from_fn(|i| world[i] - self.position[i]))
+    }
+
     /// A point of the body frame in the world.
     pub fn transform(&self, local: [f64; 3]) -> [f64; 3] {
         let r = rotate(self.orientation, local);
@@ -215,7 +268,52 @@ impl Scene {
         for (i, hinge) in self.hinges.iter().enumerate() {
             self.check_hinge(hinge, &format!("hinges[{i}]"), &mut hinged, &mut e);
         }
+        if let Some(reference) = self.reference
+            && let Err(problem) = self.obeys(reference)
+        {
+            e.add("reference", format!("{reference:?}"), problem);
+        }
         e.finish()
+    }
+
+    /// Whether the closed form of a reference may be asked of this scene; the error says what it
+    /// lacks.
+    fn obeys(&self, reference: Reference) -> Result<(), &'static str> {
+        let resting = |b: &Body| b.linear_velocity == [0.0; 3] && b.angular_velocity == [0.0; 3];
+        let mut dynamic = self.dynamic_bodies().map(|(_, b)| b);
+        let holds = match reference {
+            Reference::FreeFall => self.contact_free,
+            Reference::Pendulum => {
+                self.hinges.len() == self.dynamic_count()
+                    && self.hinges.iter().all(|h| h.parent.is_none())
+                    && dynamic.all(resting)
+            }
+            Reference::Slide => {
+                self.hinges.is_empty()
+                    && dynamic.all(|b| {
+                        matches!(b.shape, Shape::Box { .. }) && b.angular_velocity == [0.0; 3]
+                    })
+            }
+            Reference::Roll => {
+                self.hinges.is_empty()
+                    && dynamic.all(|b| matches!(b.shape, Shape::Sphere { .. }) && resting(b))
+            }
+            Reference::FreeChain => {
+                self.gravity == [0.0; 3]
+                    && self.bodies.iter().all(Body::is_dynamic)
+                    && self.hinges.iter().all(|h| h.parent.is_some())
+            }
+        };
+        match (holds, reference) {
+            (true, _) => Ok(()),
+            (_, Reference::FreeFall) => Err("needs contact_free"),
+            (_, Reference::Pendulum) => Err("needs one hinge to the world a body, all at rest"),
+            (_, Reference::Slide) => Err("needs boxes that do not spin and no hinge"),
+            (_, Reference::Roll) => Err("needs spheres at rest and no hinge"),
+            (_, Reference::FreeChain) => {
+                Err("needs dynamic bodies alone, no gravity and no hinge to the world")
+            }
+        }
     }
 
     fn check_hinge(&self, hinge: &Hinge, at: &str, hinged: &mut [bool], e: &mut FieldErrors) {
@@ -232,6 +330,13 @@ impl Scene {
         let unit = (norm(&hinge.axis) - 1.0).abs() <= UNIT;
         if e.vector(&format!("{at}.axis"), &hinge.axis, FAST) && !unit {
             e.add(format!("{at}.axis"), text(&hinge.axis), "must be a unit vector");
+        }
+        if let Some(parent) = hinge.parent {
+            let stands = self.bodies.get(parent).is_some_and(Body::is_dynamic);
+            if !stands || parent >= hinge.body {
+                let problem = "must be a dynamic body that stands before the hinged one";
+                e.add(format!("{at}.parent"), parent, problem);
+            }
         }
         let known = e.vector(&format!("{at}.anchor"), &hinge.anchor, FAR)
             && e.vector(&format!("{at}.anchor_local"), &hinge.anchor_local, FAR);

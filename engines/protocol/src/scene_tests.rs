@@ -24,6 +24,7 @@ fn scene(bodies: Vec<Body>) -> Scene {
         contact_free: false,
         bodies,
         hinges: vec![],
+        reference: None,
     }
 }
 
@@ -83,6 +84,7 @@ fn the_field_is_named() {
 fn hinges_must_fit_their_body() {
     let hinge = Hinge {
         body: 0,
+        parent: None,
         anchor: [0.5, 0.0, 1.0],
         anchor_local: [0.5, 0.0, 0.0],
         axis: [0., 1., 0.],
@@ -129,4 +131,37 @@ fn points_move_with_their_body() {
     near(p[0], 1.0);
     near(p[1], 3.0);
     near(p[2], 3.5);
+}
+
+#[test]
+fn a_parent_is_dynamic_and_stands_before_its_child() {
+    let mut child = ball();
+    child.position = [1.0, 0.0, 1.0];
+    let ground = Body { kind: BodyKind::Static, mass: 0.0, inertia: [0.0; 3], ..ball() };
+    let hinge = |body, parent| Hinge {
+        body,
+        parent: Some(parent),
+        anchor: [0.5, 0.0, 1.0],
+        anchor_local: [-0.5, 0.0, 0.0],
+        axis: [0.0, 1.0, 0.0],
+    };
+    let with = |h| Scene { hinges: vec![h], ..scene(vec![ball(), child.clone(), ground.clone()]) };
+    assert_eq!(with(hinge(1, 0)).validate(), Ok(()));
+    for parent in [1, 2, 9] {
+        assert_eq!(paths(&with(hinge(1, parent))), ["hinges[0].parent"], "{parent}");
+    }
+}
+
+#[test]
+fn a_reference_is_refused_where_its_closed_form_does_not_hold() {
+    let with = |reference| Scene { reference: Some(reference), ..scene(vec![ball()]) };
+    assert_eq!(with(Reference::Roll).validate(), Ok(()));
+    for wrong in [Reference::FreeFall, Reference::Pendulum, Reference::Slide, Reference::FreeChain]
+    {
+        assert_eq!(paths(&with(wrong)), ["reference"], "{wrong:?}");
+    }
+    let falling = Scene { contact_free: true, ..with(Reference::FreeFall) };
+    assert_eq!(falling.validate(), Ok(()));
+    let floating = Scene { gravity: [0.0; 3], ..with(Reference::FreeChain) };
+    assert_eq!(floating.validate(), Ok(()));
 }

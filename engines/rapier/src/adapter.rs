@@ -4,7 +4,7 @@ use crate::world::{SUBSTEPS, World, build, pool};
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
     Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Scene, SettingValue, Translation,
+    Precision, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,6 +93,19 @@ impl Simulation for Serial {
         Ok(())
     }
 
+    fn velocities(&mut self, world: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError> {
+        let World { physics, bodies } = &self.worlds[world as usize];
+        for handle in bodies {
+            let Some(body) = physics.bodies.get(*handle) else { continue };
+            let (v, w) = (body.linvel(), body.angvel());
+            out.push(Velocity {
+                linear: [v.x, v.y, v.z].map(f64::from),
+                angular: [w.x, w.y, w.z].map(f64::from),
+            });
+        }
+        Ok(())
+    }
+
     fn counters(&self) -> Counters {
         let pairs = || self.worlds.iter().flat_map(|w| w.physics.contact_pairs());
         let points =
@@ -156,7 +169,8 @@ impl Simulation for Serial {
         if !self.scene.hinges.is_empty() {
             approximated.push(approximate(
                 "hinges",
-                "impulse joints to an empty fixed body: anchors may drift a little",
+                "impulse joints, to an empty fixed body where they hold to the world: anchors may \
+                 drift a little",
             ));
         }
         let exact = [

@@ -36,18 +36,28 @@ pub fn build(scene: &Scene, substeps: i64, pool: &Arc<rayon::ThreadPool>) -> Wor
         let (handle, _) = physics.insert(rigid_body(body), collider(body));
         handles.push(handle);
     }
-    if !scene.hinges.is_empty() {
-        // Rapier has no joint to nothing: an empty fixed body stands for the world.
-        let ground = physics.insert_body(RigidBodyBuilder::fixed());
-        for hinge in &scene.hinges {
-            let turn = rotation(scene.bodies[hinge.body].orientation);
-            // The joint turns about the x axis of its frames; in the world and in the body.
-            let frame = Rotation::from_rotation_arc(Vector::X, vector(hinge.axis).normalize());
-            let joint = GenericJointBuilder::new(JointAxesMask::LOCKED_REVOLUTE_AXES)
-                .local_frame1(Pose::from_parts(vector(hinge.anchor), frame))
-                .local_frame2(Pose::from_parts(vector(hinge.anchor_local), turn.inverse() * frame));
-            physics.insert_impulse_joint(ground, handles[hinge.body], joint);
-        }
+    // Rapier has no joint to nothing: an empty fixed body stands for the world.
+    let held = scene.hinges.iter().any(|h| h.parent.is_none());
+    let ground = held.then(|| physics.insert_body(RigidBodyBuilder::fixed()));
+    for hinge in &scene.hinges {
+        let body = &scene.bodies[hinge.body];
+        // The joint turns about the x axis of its frames: in the body and in what it hangs on.
+        let frame = Rotation::from_rotation_arc(Vector::X, vector(hinge.axis).normalize());
+        let local = |b: &Body| rotation(b.orientation).inverse() * frame;
+        let (base, base_frame) = match (hinge.parent, ground) {
+            (Some(p), _) => {
+                let parent = &scene.bodies[p];
+                let anchor = parent.pose().inverse_transform(hinge.anchor);
+                (handles[p], Pose::from_parts(vector(anchor), local(parent)))
+            }
+            (None, Some(ground)) => (ground, Pose::from_parts(vector(hinge.anchor), frame)),
+            (None, None) => continue,
+        };
+        let joint = GenericJointBuilder::new(JointAxesMask::LOCKED_REVOLUTE_AXES)
+            .contacts_enabled(hinge.parent.is_none())
+            .local_frame1(base_frame)
+            .local_frame2(Pose::from_parts(vector(hinge.anchor_local), local(body)));
+        physics.insert_impulse_joint(base, handles[hinge.body], joint);
     }
     let bodies = scene.dynamic_bodies().map(|(index, _)| handles[index]).collect();
     World { physics, bodies }

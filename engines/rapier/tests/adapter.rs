@@ -149,3 +149,59 @@ fn a_hinged_rod_swings_about_its_anchor() {
     let got = before.position[2] - after.position[2];
     assert!((got / fall - 1.0).abs() < 2e-2, "{got} is not {fall}");
 }
+
+/// Three links in a row; the middle one is the second body, the hinges turn about z and y.
+fn chain() -> serde_json::Value {
+    let link = |x: f64, v: [f64; 3], w: [f64; 3]| {
+        serde_json::json!({
+            "kind": "dynamic", "shape": {"sphere": {"radius": 0.05}}, "mass": 1.0,
+            "inertia": [0.012, 0.02, 0.03], "position": [x, 0.0, 50.0],
+            "orientation": [1.0, 0.0, 0.0, 0.0], "linear_velocity": v, "angular_velocity": w,
+            "friction": 0.5
+        })
+    };
+    // All turn at 1 rad/s about x; the second also at 2 about z, the third at 2 - 3 about z and y.
+    let hinge = |body: usize, x: f64, axis: [f64; 3]| {
+        serde_json::json!({"body": body, "parent": body - 1, "anchor": [x, 0.0, 50.0],
+            "anchor_local": [-0.25, 0.0, 0.0], "axis": axis})
+    };
+    serde_json::json!({
+        "format": 1, "name": "chain", "gravity": [0.0, 0.0, 0.0], "timestep": 1.0 / 1024.0,
+        "bodies": [
+            link(0.0, [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]),
+            link(0.5, [0.5, 0.5, 0.0], [1.0, 0.0, 2.0]),
+            link(1.0, [0.5, 1.5, 0.75], [1.0, -3.0, 2.0]),
+        ],
+        "hinges": [hinge(1, 0.25, [0.0, 0.0, 1.0]), hinge(2, 0.75, [0.0, 1.0, 0.0])],
+        "reference": "free_chain"
+    })
+}
+
+#[test]
+fn a_chain_starts_with_the_velocities_of_the_scene() {
+    let chain = chain();
+    let mut simulation = build(&chain);
+    simulation.reset().unwrap();
+    let (mut poses, mut velocities) = (Vec::new(), Vec::new());
+    simulation.poses(0, &mut poses).unwrap();
+    simulation.velocities(0, &mut velocities).unwrap();
+    let scene: Scene = serde_json::from_value(chain).unwrap();
+    for (i, body) in scene.bodies.iter().enumerate() {
+        for k in 0..3 {
+            assert!((poses[i].position[k] - body.position[k]).abs() < 1e-5, "{poses:?}");
+            let (v, w) = (velocities[i].linear[k], velocities[i].angular[k]);
+            assert!((v - body.linear_velocity[k]).abs() < 1e-5, "{i}: {velocities:?}");
+            assert!((w - body.angular_velocity[k]).abs() < 1e-5, "{i}: {velocities:?}");
+        }
+    }
+}
+
+#[test]
+fn a_free_chain_keeps_its_momenta() {
+    let result = go(&chain(), &job(Mode::Timed, 1, 512));
+    assert_eq!(result.outcome.status, Status::Ok, "{:?}", result.outcome);
+    let error = |id: &str| result.accuracy.iter().find(|a| a.id == id).unwrap().error;
+    assert!(error("momentum") < 1e-4, "{:?}", result.accuracy);
+    assert!(error("angular_momentum") < 0.02, "{:?}", result.accuracy);
+    assert!(error("energy") < 0.05, "{:?}", result.accuracy);
+}

@@ -46,6 +46,27 @@ pub(crate) struct Column {
     pub(crate) versions: BTreeSet<String>,
 }
 
+/// What a case was run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Tables, curves and the score.
+    Performance,
+    /// Error against cost.
+    Precision,
+    /// An engine against itself.
+    Control,
+}
+
+impl Purpose {
+    fn of(name: &str) -> Self {
+        match name {
+            "precision" => Self::Precision,
+            "control" => Self::Control,
+            _ => Self::Performance,
+        }
+    }
+}
+
 /// What makes one row: all its trials simulate the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CaseKey<'a> {
@@ -55,6 +76,14 @@ pub(crate) struct CaseKey<'a> {
     pub(crate) steps: u64,
     /// Bits of the timestep, so that keys have an order.
     pub(crate) timestep: u64,
+    /// Settings that differ from the adapter's own, empty for these.
+    pub(crate) variant: &'a str,
+    /// What its suite is run for.
+    pub(crate) purpose: &'a str,
+    /// The stage that ran it.
+    pub(crate) suite: &'a str,
+    /// Side of a control, else empty.
+    pub(crate) side: &'a str,
     /// Index of the machine.
     pub(crate) machine: usize,
 }
@@ -67,6 +96,10 @@ pub(crate) struct Case {
     pub(crate) worlds: u64,
     pub(crate) steps: u64,
     pub(crate) timestep: f64,
+    pub(crate) variant: String,
+    pub(crate) purpose: Purpose,
+    pub(crate) suite: String,
+    pub(crate) side: String,
     pub(crate) machine: usize,
     /// Stem of its page below `cases/`.
     pub(crate) page: String,
@@ -86,6 +119,8 @@ pub(crate) struct Cell {
     /// How many timed trials passed.
     pub(crate) passed: usize,
     pub(crate) ms: Option<Summary>,
+    /// The samples behind `ms`, by repeat.
+    pub(crate) samples: Vec<f64>,
     pub(crate) rate: Option<Summary>,
     pub(crate) setup_s: Option<Summary>,
     pub(crate) warmup_s: Option<Summary>,
@@ -151,6 +186,10 @@ impl Cases {
                 worlds: t.worlds,
                 steps: t.steps,
                 timestep: t.timestep.to_bits(),
+                variant: &t.variant,
+                purpose: &t.purpose,
+                suite: &t.suite,
+                side: &t.side,
                 machine: machine_of(t),
             };
             let cells = cases.entry(key).or_insert_with(|| vec![None; columns.len()]);
@@ -172,13 +211,21 @@ impl Cases {
                     all.for_each(|i| case_of[*i] = number);
                 }
                 cells.iter_mut().flatten().for_each(|c| fill(c, input));
-                let fastest = fastest(&columns, &cells);
+                let purpose = Purpose::of(key.purpose);
+                let fastest = match purpose {
+                    Purpose::Performance => fastest(&columns, &cells),
+                    _ => BTreeSet::new(),
+                };
                 Case {
                     scenario: key.scenario.to_owned(),
                     size: key.size,
                     worlds: key.worlds,
                     steps: key.steps,
                     timestep: f64::from_bits(key.timestep),
+                    variant: key.variant.to_owned(),
+                    purpose,
+                    suite: key.suite.to_owned(),
+                    side: key.side.to_owned(),
                     machine: key.machine,
                     page: page(&key),
                     cells,
@@ -194,10 +241,16 @@ impl Cases {
         self.cases.iter().filter(move |c| c.scenario == name)
     }
 
-    /// Largest number of timed trials of any cell.
+    /// The cases that were run for one purpose.
+    pub(crate) fn run_for(&self, purpose: Purpose) -> impl Iterator<Item = &Case> + Clone {
+        self.cases.iter().filter(move |c| c.purpose == purpose)
+    }
+
+    /// Largest number of timed trials of any cell, controls left out: they say nothing of cases.
     pub(crate) fn most_repeats(&self) -> usize {
         self.cases
             .iter()
+            .filter(|c| c.purpose != Purpose::Control)
             .flat_map(|c| c.cells.iter().flatten())
             .map(|c| c.timed.len())
             .max()
@@ -216,7 +269,8 @@ fn page(key: &CaseKey<'_>) -> String {
     let dt = f64::from_bits(key.timestep);
     let name = format!("{}-{}x{}", slug(key.scenario), key.size, key.worlds);
     // Steps, timestep and machine rarely differ between cases; a digest keeps the name short.
-    let rest = format!("{} {dt:?} {}", key.steps, key.machine);
+    let CaseKey { steps, variant, purpose, suite, side, machine, .. } = key;
+    let rest = format!("{steps} {dt:?} {variant:?} {purpose:?} {suite:?} {side:?} {machine}");
     format!("{name}-{}", &sim_model::Digest::of(rest.as_bytes()).short()[..6])
 }
 
@@ -301,7 +355,8 @@ fn fill(cell: &mut Cell, input: &Input) {
     let passed: Vec<&Trial> =
         cell.timed.iter().map(|i| &trials[*i]).filter(|t| t.passed()).collect();
     cell.passed = passed.len();
-    cell.ms = Summary::of(passed.iter().filter_map(|t| t.ms_per_step()));
+    cell.samples = passed.iter().filter_map(|t| t.ms_per_step()).collect();
+    cell.ms = Summary::of(cell.samples.iter().copied());
     cell.rate = Summary::of(passed.iter().filter_map(|t| t.world_steps_per_second()));
     let phase = |pick: fn(&sim_engine_protocol::Phases) -> Option<u64>| {
         Summary::of(
@@ -360,18 +415,23 @@ fn memory(cell: &Cell, trials: &[Trial]) -> BTreeMap<String, Memory> {
         .collect()
 }
 
-/// The fastest column of each group: only among cells in which every planned trial passed, only
-/// where at least two such cells can be compared, and never from single repeats.
+/// The column of each group that took less time than every other: only among cells in which every
+/// planned trial passed, only where two such cells can be compared, and only where the interval of
+/// its ratio to each of them lies below 1.
 fn fastest(columns: &[Column], cells: &[Option<Cell>]) -> BTreeSet<usize> {
-    let mut best: BTreeMap<Group, Vec<(f64, usize)>> = BTreeMap::new();
-    for (i, cell) in cells.iter().enumerate() {
-        let Some(cell) = cell.as_ref().filter(|c| c.complete() && c.passed > 1) else { continue };
-        if let Some(ms) = &cell.ms {
-            best.entry(columns[i].group).or_default().push((ms.median, i));
-        }
-    }
-    best.into_values()
-        .filter(|list| list.len() > 1)
-        .filter_map(|list| list.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i))
-        .collect()
+    let complete: Vec<(usize, &Cell)> = cells
+        .iter()
+        .enumerate()
+        .filter_map(|(i, c)| Some((i, c.as_ref().filter(|c| c.complete())?)))
+        .collect();
+    let rivals = |i: usize| {
+        complete.iter().filter(move |(j, _)| *j != i && columns[*j].group == columns[i].group)
+    };
+    let wins = |(i, cell): &&(usize, &Cell)| {
+        let less = |(_, other): &(usize, &Cell)| {
+            crate::bootstrap::ratio(&cell.samples, &other.samples).is_some_and(|r| r.high < 1.0)
+        };
+        rivals(*i).next().is_some() && rivals(*i).all(less)
+    };
+    complete.iter().filter(wins).map(|(i, _)| *i).collect()
 }

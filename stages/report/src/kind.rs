@@ -45,6 +45,12 @@ const PARAMS: &[Param] = &[
               Default: none.",
     },
     Param {
+        name: "baseline",
+        ty: ParamType::Str,
+        required: false,
+        doc: "Engine that the score of a suite is made against. Default: `mujoco`.",
+    },
+    Param {
         name: "logs",
         ty: ParamType::Bool,
         required: false,
@@ -125,6 +131,7 @@ impl Kind for Report {
             ("question", Value::Str(String::new())),
             ("interest", Value::Str(String::new())),
             ("not_measured", Value::List(Vec::new())),
+            ("baseline", Value::str("mujoco")),
             ("logs", Value::Bool(true)),
         ] {
             if let Some(origin) = cell.origins.get(name) {

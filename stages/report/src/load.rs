@@ -23,6 +23,8 @@ pub(crate) struct Words {
     pub(crate) question: String,
     pub(crate) interest: String,
     pub(crate) not_measured: Vec<String>,
+    /// Engine that scores are made against.
+    pub(crate) baseline: String,
     pub(crate) logs: bool,
 }
 
@@ -171,6 +173,10 @@ fn words(request: &Request) -> Words {
             .filter_map(|v| v.as_str())
             .map(str::to_owned)
             .collect(),
+        baseline: match text("baseline") {
+            given if given.is_empty() => "mujoco".to_owned(),
+            given => given,
+        },
         logs: request.args.get("logs").and_then(serde_json::Value::as_bool).unwrap_or(true),
     }
 }

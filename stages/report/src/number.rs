@@ -24,7 +24,8 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     group(&format!("{:.*}", decimals, (value / scale).round_to(decimals) * scale))
 }
 
-fn superscript(n: i32) -> String {
+/// Raised digits.
+pub(crate) fn superscript(n: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raised = |c: char| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize]);
     n.to_string().chars().map(raised).collect()

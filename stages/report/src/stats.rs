@@ -39,7 +39,7 @@ impl Summary {
 }
 
 /// The quantile at fraction `p` of a sorted, non-empty sample.
-fn quantile(sorted: &[f64], p: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let position = (sorted.len() - 1) as f64 * p;
     let below = position.floor();
     let low = sorted[below as usize];

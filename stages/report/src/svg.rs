@@ -2,10 +2,14 @@
 //! every engine, the exact value of each point in its `<title>`.
 
 mod curves;
+mod frame;
+mod precision;
 mod scale;
 mod strip;
 
 pub(crate) use curves::{Panel, Point, Series, panel};
+pub(crate) use frame::Frame;
+pub(crate) use precision::{DASHES, Frontier, Line, Mark, frontier, line_key};
 pub(crate) use scale::Scale;
 pub(crate) use strip::{Dot, Sample, SampleLine, axis, samples, strip};
 

@@ -26,6 +26,14 @@ pub(crate) struct Trial {
     pub(crate) engine_title: Option<String>,
     /// Place among the engines of its group, where given.
     pub(crate) engine_order: Option<i64>,
+    /// The stage it belongs to: one suite on some engines.
+    pub(crate) suite: String,
+    /// `performance`, `precision` or `control`.
+    pub(crate) purpose: String,
+    /// Side of a control, `a` or `b`; else empty.
+    pub(crate) side: String,
+    /// Settings that differ from the adapter's own, as text; else empty.
+    pub(crate) variant: String,
     /// Backend.
     pub(crate) backend: String,
     /// Worker threads asked for.
@@ -76,6 +84,10 @@ impl Trial {
                 .unwrap_or_else(|| "unknown".to_owned()),
             engine_title: text("engine_title"),
             engine_order: args.get("engine_order").and_then(Json::as_i64),
+            suite: member.label.split(['[', '/']).next().unwrap_or_default().to_owned(),
+            purpose: text("purpose").unwrap_or_else(|| "performance".to_owned()),
+            side: text("side").unwrap_or_default(),
+            variant: variant(args.get("settings")),
             backend: text("backend")
                 .or_else(|| r.map(|r| r.backend.clone()))
                 .unwrap_or_else(|| "cpu".to_owned()),
@@ -151,6 +163,14 @@ impl Trial {
     pub(crate) fn world_steps_per_second(&self) -> Option<f64> {
         Some(self.worlds as f64 * 1000.0 / self.ms_per_step()?)
     }
+}
+
+/// Settings as `name value`, in order.
+fn variant(json: Option<&Json>) -> String {
+    let value = |v: &Json| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    let settings = json.and_then(Json::as_object).into_iter().flatten();
+    let list: Vec<String> = settings.map(|(k, v)| format!("{k} {}", value(v))).collect();
+    list.join(", ")
 }
 
 /// A step length given as a number, or as a fraction such as `1/240`.

@@ -3,8 +3,7 @@
 use fs_err as fs;
 use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Pose, Status};
 use sim_model::request::{Request, StageStatus, StatusFile};
-use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, status};
-use std::collections::BTreeMap;
+use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, optional_arg, status};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -113,6 +112,7 @@ fn same_state(result: &JobResult, path: &Path) -> Result<(), String> {
 fn job(request: &Request) -> Result<Job, StageError> {
     let mode: Mode = arg(request, "mode")?;
     let gates: Gates = arg(request, "gates")?;
+    let settings = optional_arg(request, "settings")?.unwrap_or_default();
     Ok(Job {
         protocol: PROTOCOL,
         mode,
@@ -126,7 +126,7 @@ fn job(request: &Request) -> Result<Job, StageError> {
         gates,
         sample_interval_ms: 10,
         capture_interval_s: 1.0 / 60.0,
-        settings: BTreeMap::new(),
+        settings,
     })
 }
 

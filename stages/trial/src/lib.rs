@@ -18,7 +18,7 @@ use sim_stage_sdk::{Stage, StageError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use suite::{Case, Suite};
+use suite::{Case, Purpose, Suite, Variant};
 
 /// The kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,16 +139,26 @@ impl Kind for Trial {
             engine,
             backend: text("backend").unwrap_or("cpu"),
             threads,
+            purpose: suite.purpose,
             path: &path,
             ctx,
             drafts: Vec::new(),
             scenes: BTreeMap::new(),
         };
         for case in &suite.cases {
-            for worlds in &case.worlds {
-                for size in &case.sizes {
-                    for repeat in 0..repeats {
-                        expansion.case(case, *size, *worlds, repeat, &replays);
+            let own = Variant::new();
+            let named = case.variants.iter().filter(|v| **v == own || v.contains_key(engine));
+            for variant in named {
+                let settings = variant.get(engine);
+                for worlds in &case.worlds {
+                    for size in &case.sizes {
+                        for repeat in 0..repeats {
+                            for side in suite.purpose.sides() {
+                                let (size, worlds) = (*size, *worlds);
+                                let run = Run { case, settings, size, worlds, side, repeat };
+                                expansion.run(&run, &replays);
+                            }
+                        }
                     }
                 }
             }
@@ -162,20 +172,55 @@ struct Expansion<'a> {
     engine: &'a str,
     backend: &'a str,
     threads: u32,
+    purpose: Purpose,
     path: &'a str,
     ctx: &'a mut dyn ExpandCtx,
     drafts: Vec<Draft>,
     scenes: BTreeMap<(String, u64, u64), usize>,
 }
 
+/// One timed trial and its replays.
+struct Run<'a> {
+    case: &'a Case,
+    /// What differs from the adapter's own settings.
+    settings: Option<&'a BTreeMap<String, Value>>,
+    size: u64,
+    worlds: u32,
+    /// `a` or `b` in a control, else empty.
+    side: &'a str,
+    repeat: u32,
+}
+
+impl Run<'_> {
+    /// Its name below the stage's: what does not vary within a suite is not in it.
+    fn name(&self) -> String {
+        let mut name = format!("{}/{}x{}", self.case.scenario, self.size, self.worlds);
+        if let Some(dt) = &self.case.swept {
+            name += &format!("/dt{}", dt.replace('/', "_"));
+        }
+        for (setting, value) in self.settings.into_iter().flatten() {
+            let value = match value {
+                Value::Str(text) => text.clone(),
+                other => other.to_string(),
+            };
+            name += &format!("/{setting}-{value}");
+        }
+        if !self.side.is_empty() {
+            name += &format!("/{}", self.side);
+        }
+        name
+    }
+}
+
 impl Expansion<'_> {
-    fn case(&mut self, case: &Case, size: u64, worlds: u32, repeat: u32, replays: &[&str]) {
+    fn run(&mut self, run: &Run<'_>, replays: &[&str]) {
+        let (case, size, repeat) = (run.case, run.size, run.repeat);
         let scene = self.scene(case, size);
-        let name = format!("{}/{size}x{worlds}", case.scenario);
+        let name = run.name();
         let mut make = |mode: &str, after: Option<usize>| {
             let mut draft = Draft::new("trial", Class::Measured);
             draft.suffix = format!("{name}/r{repeat}/{mode}");
-            draft.args = self.args(case, size, worlds, mode);
+            draft.args = self.args(run, mode);
             self.origins(case, &mut draft);
             draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
             let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
@@ -183,7 +228,7 @@ impl Expansion<'_> {
             draft.seed = self.cell.seed;
             draft.repeat = repeat;
             draft.after.extend(after);
-            draft.order = order(self.cell.seed, self.engine, case, size, worlds, repeat, mode);
+            draft.order = order(self.cell.seed, self.engine, &name, run, mode);
             let large = size >= LARGE;
             let default = if large { LARGE_TIMEOUT } else { TIMEOUT };
             draft.timeout = Some(self.cell.timeout.unwrap_or(default));
@@ -213,22 +258,34 @@ impl Expansion<'_> {
         self.drafts.len() - 1
     }
 
-    fn args(&self, case: &Case, size: u64, worlds: u32, mode: &str) -> BTreeMap<String, Value> {
+    fn args(&self, run: &Run<'_>, mode: &str) -> BTreeMap<String, Value> {
+        let case = run.case;
         let gates =
             case.gates.iter().filter_map(|(k, v)| Some((k.clone(), Value::float(*v)?))).collect();
-        BTreeMap::from([
+        let mut args = BTreeMap::from([
             ("engine".to_owned(), Value::str(self.engine)),
             ("backend".to_owned(), Value::str(self.backend)),
             ("mode".to_owned(), Value::str(mode)),
             ("scenario".to_owned(), Value::str(case.scenario.as_str())),
-            ("size".to_owned(), Value::Int(size.cast_signed())),
-            ("worlds".to_owned(), Value::Int(i64::from(worlds))),
+            ("size".to_owned(), Value::Int(run.size.cast_signed())),
+            ("worlds".to_owned(), Value::Int(i64::from(run.worlds))),
             ("steps".to_owned(), Value::Int(case.steps.cast_signed())),
             ("warmup".to_owned(), Value::Int(case.warmup.cast_signed())),
             ("timestep".to_owned(), Value::Float(case.timestep)),
             ("threads".to_owned(), Value::Int(i64::from(self.threads))),
             ("gates".to_owned(), Value::Map(gates)),
-        ])
+        ]);
+        // What is usual is no argument, so that the same trial in another suite has the same key.
+        if let Some(settings) = run.settings {
+            args.insert("settings".to_owned(), Value::Map(settings.clone()));
+        }
+        if self.purpose != Purpose::Performance {
+            args.insert("purpose".to_owned(), Value::str(self.purpose.name()));
+        }
+        if !run.side.is_empty() {
+            args.insert("side".to_owned(), Value::str(run.side));
+        }
+        args
     }
 
     fn origins(&self, case: &Case, draft: &mut Draft) {
@@ -255,25 +312,19 @@ impl Expansion<'_> {
             draft.origins.insert(format!("args.{name}"), origin.unwrap_or(Origin::Default));
         }
         draft.origins.insert("args.mode".into(), Origin::Derived("the trial's replays".into()));
+        for name in ["purpose", "side", "settings"] {
+            draft.origins.insert(format!("args.{name}"), at(case.at));
+        }
     }
 }
 
 /// Place among measured actions (P003, P149): ascending worlds, then sizes; within those a shuffle
 /// fixed by the seed, so that engines, scenarios and repeats interleave.
-fn order(
-    seed: u64,
-    engine: &str,
-    case: &Case,
-    size: u64,
-    worlds: u32,
-    repeat: u32,
-    mode: &str,
-) -> u64 {
-    let text = format!("{seed}|{engine}|{}|{repeat}|{mode}", case.scenario);
-    let hash = blake3::hash(text.as_bytes());
+fn order(seed: u64, engine: &str, name: &str, run: &Run<'_>, mode: &str) -> u64 {
+    let hash = blake3::hash(format!("{seed}|{engine}|{name}|{}|{mode}", run.repeat).as_bytes());
     let [a, b, c, ..] = *hash.as_bytes();
     let shuffle = u64::from(u32::from_le_bytes([a, b, c, 0]));
-    (u64::from(worlds.min(0xffff)) << 48) | (size.min(0xff_ffff) << 24) | shuffle
+    (u64::from(run.worlds.min(0xffff)) << 48) | (run.size.min(0xff_ffff) << 24) | shuffle
 }
 
 impl Stage for Trial {
@@ -295,7 +346,8 @@ mod tests {
         .expect("parses");
         let case = &suite.cases[0];
         let at = |engine: &str, size, worlds, repeat| {
-            order(7, engine, case, size, worlds, repeat, "timed")
+            let run = Run { case, settings: None, size, worlds, side: "", repeat };
+            order(7, engine, &run.name(), &run, "timed")
         };
         assert!(at("mujoco", 1000, 1, 0) < at("mujoco", 10, 2, 0));
         assert!(at("mujoco", 10, 2, 0) < at("mujoco", 11, 2, 0));
@@ -305,5 +357,26 @@ mod tests {
         runs.sort_unstable();
         let sequence: String = runs.iter().map(|(_, e)| *e).collect();
         assert!(!sequence.contains("mmmmmmmm") && !sequence.contains("rrrrrrrr"), "{sequence}");
+    }
+
+    #[test]
+    fn names_hold_what_varies_and_nothing_else() {
+        let text = "[suite]\nname = \"s\"\n[[case]]\nscenario = \"pendulum\"\nsizes = [4]\n";
+        let plain = Suite::parse("s.toml", text).expect("parses");
+        let swept = format!("{text}timesteps = [\"1/240\"]\n");
+        let swept = Suite::parse("s.toml", &swept).expect("parses");
+        let settings = BTreeMap::from([
+            ("integrator".to_owned(), Value::str("RK4")),
+            ("substeps".to_owned(), Value::Int(4)),
+        ]);
+        let name = |case, settings, side| {
+            Run { case, settings, size: 4, worlds: 1, side, repeat: 0 }.name()
+        };
+        assert_eq!(name(&plain.cases[0], None, ""), "pendulum/4x1");
+        assert_eq!(name(&plain.cases[0], None, "b"), "pendulum/4x1/b");
+        assert_eq!(
+            name(&swept.cases[0], Some(&settings), ""),
+            "pendulum/4x1/dt1_240/integrator-RK4/substeps-4"
+        );
     }
 }

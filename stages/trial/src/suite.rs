@@ -13,9 +13,22 @@
 //! timestep = "1/240"               # default: the scenario's
 //! gates.floor_penetration_m = 0.1  # default: the scenario's
 //! ```
+//!
+//! A case may sweep timesteps over one simulated time, and settings of single engines beside the
+//! adapters' own:
+//!
+//! ```toml
+//! [[case]]
+//! scenario = "pendulum"
+//! sizes = [16]
+//! timesteps = ["1/60", "1/120", "1/240"]
+//! duration = 2.0                   # s; steps follow from it
+//! variants = [{ mujoco.integrator = "RK4" }, { rapier.substeps = 1 }]
+//! ```
 
 use serde::Deserialize;
 use sim_model::kind::{Place, Problem};
+use sim_model::value::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -24,8 +37,44 @@ use toml::Spanned;
 #[derive(Debug)]
 pub(crate) struct Suite {
     pub(crate) repeats: u32,
+    pub(crate) purpose: Purpose,
     pub(crate) cases: Vec<Case>,
 }
+
+/// What a suite is run for; it decides where a report shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Purpose {
+    /// Time per step of one workload; the score is made of these.
+    #[default]
+    Performance,
+    /// Error against cost over timesteps and settings.
+    Precision,
+    /// Every engine against itself: each repeat runs twice, as side `a` and side `b`.
+    Control,
+}
+
+impl Purpose {
+    /// As written in suites and arguments.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Performance => "performance",
+            Self::Precision => "precision",
+            Self::Control => "control",
+        }
+    }
+
+    /// The sides that each repeat runs as.
+    pub(crate) fn sides(self) -> &'static [&'static str] {
+        match self {
+            Self::Control => &["a", "b"],
+            _ => &[""],
+        }
+    }
+}
+
+/// Settings that differ from an adapter's own, by engine; empty for the adapters' own.
+pub(crate) type Variant = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// A checked case. `*_at` are byte offsets in the file.
 #[derive(Debug)]
@@ -37,6 +86,10 @@ pub(crate) struct Case {
     pub(crate) warmup: u64,
     /// Seconds.
     pub(crate) timestep: f64,
+    /// The timestep as written, where the suite sweeps it.
+    pub(crate) swept: Option<String>,
+    /// The adapters' own settings first, then what differs.
+    pub(crate) variants: Vec<Variant>,
     pub(crate) gates: BTreeMap<String, f64>,
     pub(crate) at: usize,
     pub(crate) sizes_at: usize,
@@ -64,7 +117,11 @@ struct Head {
     _title: String,
     repeats: Option<Spanned<i64>>,
     warmup: Option<Spanned<i64>>,
+    #[serde(default)]
+    purpose: Purpose,
 }
+
+type RawVariant = BTreeMap<String, BTreeMap<String, toml::Value>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +132,10 @@ struct RawCase {
     steps: Option<Spanned<i64>>,
     warmup: Option<Spanned<i64>>,
     timestep: Option<Spanned<String>>,
+    timesteps: Option<Spanned<Vec<Spanned<String>>>>,
+    duration: Option<Spanned<f64>>,
+    #[serde(default)]
+    variants: Vec<Spanned<RawVariant>>,
     #[serde(default)]
     gates: BTreeMap<Spanned<String>, Spanned<f64>>,
 }
@@ -120,7 +181,7 @@ impl Suite {
         let mut cases = Vec::new();
         for (raw, sizes, worlds, steps, warmup) in drafts {
             match check(raw, sizes, worlds, steps, warmup, &place) {
-                Ok(case) => cases.push(case),
+                Ok(list) => cases.extend(list),
                 Err(more) => problems.extend(more),
             }
         }
@@ -135,7 +196,8 @@ impl Suite {
         for case in &cases {
             for size in &case.sizes {
                 for worlds in &case.worlds {
-                    if seen.insert((&case.scenario, *size, *worlds), ()).is_some() {
+                    let key = (&case.scenario, *size, *worlds, case.timestep.to_bits());
+                    if seen.insert(key, ()).is_some() {
                         problems.push(Problem {
                             place: place(case.sizes_at..case.sizes_at + 1),
                             message: format!(
@@ -148,7 +210,8 @@ impl Suite {
                 }
             }
         }
-        if problems.is_empty() { Ok(Self { repeats, cases }) } else { Err(problems) }
+        let purpose = file.suite.purpose;
+        if problems.is_empty() { Ok(Self { repeats, purpose, cases }) } else { Err(problems) }
     }
 }
 
@@ -159,7 +222,7 @@ fn check(
     steps: Option<u64>,
     warmup: u64,
     place: &dyn Fn(Range<usize>) -> Place,
-) -> Result<Case, Vec<Problem>> {
+) -> Result<Vec<Case>, Vec<Problem>> {
     let mut problems = Vec::new();
     let name = raw.scenario.get_ref();
     let scenario = sim_stage_scene::find(name, place(raw.scenario.span())).map_err(|p| vec![p])?;
@@ -181,13 +244,9 @@ fn check(
     {
         problem(raw.span(), "no world counts are given".to_owned(), None);
     }
-    let timestep = match &raw.timestep {
-        None => scenario.default_timestep(),
-        Some(text) => sim_stage_scene::parse_timestep(text.get_ref()).unwrap_or_else(|message| {
-            problem(text.span(), message, None);
-            1.0
-        }),
-    };
+    let timesteps = timesteps(raw, scenario, &mut problem);
+    let lengths = lengths(raw, steps.unwrap_or(scenario.steps), &timesteps, &mut problem);
+    let variants = variants(raw, &mut problem);
     // The scenario's own gates, as the names and numbers that a job has.
     let own = serde_json::to_value(scenario.gates).unwrap_or_default();
     let mut gates: BTreeMap<String, f64> = own
@@ -215,21 +274,129 @@ fn check(
         return Err(problems);
     }
     let at = raw.scenario.span().start;
-    Ok(Case {
+    let case = |(step, steps): (&Step, u64)| Case {
         scenario: name.clone(),
-        sizes,
-        worlds,
-        steps: steps.unwrap_or(scenario.steps),
+        sizes: sizes.clone(),
+        worlds: worlds.clone(),
+        steps,
         warmup,
-        timestep,
-        gates,
+        timestep: step.seconds,
+        swept: step.swept.clone(),
+        variants: variants.clone(),
+        gates: gates.clone(),
         at,
         sizes_at: raw.sizes.span().start,
         worlds_at: raw.worlds.as_ref().map_or(at, |w| w.span().start),
-        steps_at: raw.steps.as_ref().map_or(at, |s| s.span().start),
-        timestep_at: raw.timestep.as_ref().map_or(at, |t| t.span().start),
-        gates_at,
-    })
+        steps_at: match (&raw.steps, &raw.duration) {
+            (Some(s), _) => s.span().start,
+            (None, Some(d)) => d.span().start,
+            (None, None) => at,
+        },
+        timestep_at: step.at.unwrap_or(at),
+        gates_at: gates_at.clone(),
+    };
+    Ok(timesteps.iter().zip(lengths).map(case).collect())
+}
+
+type Report<'a> = dyn FnMut(Range<usize>, String, Option<String>) + 'a;
+
+/// One timestep of a case.
+struct Step {
+    seconds: f64,
+    swept: Option<String>,
+    at: Option<usize>,
+}
+
+/// The timesteps of a case: those it sweeps, its only one, or the scenario's.
+fn timesteps(
+    raw: &RawCase,
+    scenario: &sim_scenes::Scenario,
+    problem: &mut Report<'_>,
+) -> Vec<Step> {
+    let mut read = |text: &Spanned<String>, swept: bool| {
+        let seconds = sim_stage_scene::parse_timestep(text.get_ref()).unwrap_or_else(|message| {
+            problem(text.span(), message, None);
+            1.0
+        });
+        let swept = swept.then(|| text.get_ref().trim().to_owned());
+        Step { seconds, swept, at: Some(text.span().start) }
+    };
+    match (&raw.timesteps, &raw.timestep) {
+        (Some(list), None) => {
+            let steps: Vec<Step> = list.get_ref().iter().map(|t| read(t, true)).collect();
+            if steps.is_empty() {
+                problem(list.span(), "no timesteps are given".to_owned(), None);
+            }
+            steps
+        }
+        (None, Some(text)) => vec![read(text, false)],
+        (None, None) => {
+            vec![Step { seconds: scenario.default_timestep(), swept: None, at: None }]
+        }
+        (Some(list), Some(_)) => {
+            let message = "`timestep` and `timesteps` are both given".to_owned();
+            problem(list.span(), message, Some("keep one of them".to_owned()));
+            Vec::new()
+        }
+    }
+}
+
+/// Steps of each timestep: `steps` for all, or as many as fill `duration` exactly.
+fn lengths(raw: &RawCase, steps: u64, timesteps: &[Step], problem: &mut Report<'_>) -> Vec<u64> {
+    let Some(duration) = &raw.duration else { return vec![steps; timesteps.len()] };
+    let (seconds, span) = (*duration.get_ref(), duration.span());
+    if raw.steps.is_some() {
+        problem(span.clone(), "`steps` and `duration` are both given".to_owned(), None);
+    }
+    let mut count = |step: &Step| {
+        let exact = seconds / step.seconds;
+        // Fractions such as 1/240 are not exact in binary; a millionth of a step is rounding.
+        let whole = exact.round();
+        let fits = exact.is_finite() && (exact - whole).abs() < 1e-6;
+        if !fits || !(1.0..=MAX_STEPS as f64).contains(&whole) {
+            let dt = step.seconds;
+            let message = format!("duration = {seconds} s is no whole number of steps of {dt} s");
+            problem(span.clone(), message, None);
+            return 1;
+        }
+        whole as u64
+    };
+    timesteps.iter().map(&mut count).collect()
+}
+
+/// The adapters' own settings, then each variant that the case names.
+fn variants(raw: &RawCase, problem: &mut Report<'_>) -> Vec<Variant> {
+    let mut list = vec![Variant::new()];
+    for raw in &raw.variants {
+        let mut variant = Variant::new();
+        for (engine, settings) in raw.get_ref() {
+            let of_engine = variant.entry(engine.clone()).or_default();
+            for (name, value) in settings {
+                let value = match value {
+                    toml::Value::String(s) => Some(Value::str(s.as_str())),
+                    toml::Value::Integer(n) => Some(Value::Int(*n)),
+                    toml::Value::Float(x) => Value::float(*x),
+                    toml::Value::Boolean(b) => Some(Value::Bool(*b)),
+                    _ => None,
+                };
+                match value {
+                    Some(value) => drop(of_engine.insert(name.clone(), value)),
+                    None => {
+                        let message = format!("{engine}.{name} is no text, number or switch");
+                        problem(raw.span(), message, None);
+                    }
+                }
+            }
+        }
+        if variant.values().all(BTreeMap::is_empty) {
+            let hint = "such as `{ mujoco.integrator = \"RK4\" }`".to_owned();
+            problem(raw.span(), "a variant that changes nothing".to_owned(), Some(hint));
+        } else if list.contains(&variant) {
+            problem(raw.span(), "the same variant twice".to_owned(), None);
+        }
+        list.push(variant);
+    }
+    list
 }
 
 #[cfg(test)]
@@ -280,5 +447,43 @@ mod tests {
         );
         assert_eq!(case.gates["floor_penetration_m"], 0.15);
         assert_eq!(case.gates["anchor_drift_m"], 0.08);
+    }
+
+    #[test]
+    fn a_sweep_has_as_many_steps_as_fill_its_duration() {
+        let text = "[suite]\nname = \"s\"\npurpose = \"precision\"\n[[case]]\n\
+                    scenario = \"pendulum\"\nsizes = [4]\ntimesteps = [\"1/60\", \"1/240\", \"0.002\"]\n\
+                    duration = 2.0\nvariants = [{ mujoco.integrator = \"RK4\" }, { rapier.substeps = 1 }]\n";
+        let suite = Suite::parse("s.toml", text).expect("parses");
+        let steps: Vec<u64> = suite.cases.iter().map(|c| c.steps).collect();
+        assert_eq!((steps, suite.purpose), (vec![120, 480, 1000], Purpose::Precision));
+        let swept: Vec<_> = suite.cases.iter().filter_map(|c| c.swept.as_deref()).collect();
+        assert_eq!(swept, ["1/60", "1/240", "0.002"]);
+        let variants = &suite.cases[2].variants;
+        assert_eq!((variants.len(), variants[0].len()), (3, 0));
+        assert_eq!(variants[1]["mujoco"]["integrator"], Value::str("RK4"));
+        assert_eq!(variants[2]["rapier"]["substeps"], Value::Int(1));
+    }
+
+    #[test]
+    fn sweeps_that_make_no_sense_are_named() {
+        let case = "[suite]\nname = \"s\"\n[[case]]\nscenario = \"pendulum\"\nsizes = [4]\n";
+        let with = |more: &str| problems(&format!("{case}{more}"));
+        assert_eq!(
+            with("timesteps = [\"1/7\"]\nduration = 1.5\n"),
+            ["1.5: duration = 1.5 s is no whole number of steps of 0.14285714285714285 s"]
+        );
+        assert_eq!(
+            with("steps = 3\nduration = 2.0\n"),
+            ["2.0: `steps` and `duration` are both given"]
+        );
+        assert_eq!(with("timesteps = []\n"), ["[]: no timesteps are given"]);
+        assert_eq!(with("timestep = \"1\"\ntimesteps = [\"1\"]\n").len(), 1);
+        assert_eq!(with("variants = [{}]\n"), ["{}: a variant that changes nothing"]);
+        let list = with("variants = [{ rapier.substeps = [1] }]\n");
+        assert!(list[0].ends_with("rapier.substeps is no text, number or switch"), "{list:?}");
+        let twice = "variants = [{ rapier.substeps = 1 }, { rapier.substeps = 1 }]\n";
+        assert_eq!(with(twice), ["{ rapier.substeps = 1 }: the same variant twice"]);
+        assert!(with("purpose = 1\n")[0].contains("unknown field"));
     }
 }

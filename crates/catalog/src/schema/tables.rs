@@ -201,6 +201,15 @@ pub(super) const TABLES: &[Table] = tables! {
         unit VARCHAR "Unit of both."
         passed BOOLEAN "Whether it holds."
     }
+    accuracy "One row an error of a trial against a closed form or a conserved value." {
+        key VARCHAR "Key."
+        generation INTEGER "Generation."
+        id VARCHAR "Name, such as pendulum_angle."
+        quantity VARCHAR "What was compared with what."
+        error DOUBLE "Largest error over all bodies of all worlds."
+        unit VARCHAR "Its unit; 1 for a relative error."
+        time_s DOUBLE "Simulated time of the final state, s."
+    }
     memory "One row a memory metric of a memory replay." {
         key VARCHAR "Key of the replay."
         generation INTEGER "Generation."

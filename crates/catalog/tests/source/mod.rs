@@ -79,7 +79,8 @@ fn result(status: &str) -> String {
         "seed":7,"phases":{{"setup_ns":5000,"measured_ns":480000000}},"ms_per_step":1.0,
         "world_steps_per_second":1000.0,"settings":{{"solver_iterations":4}},
         "translation":{{"exact":["shapes"],"approximated":[],"dropped":[]}},
-        "counters":{{"contacts":400}},"gates":[{{"id":"floor_penetration","metric":"depth",
+        "counters":{{"contacts":400}},
+        "accuracy":[{{"id":"roll","quantity":"place","error":0.25,"unit":"m","time_s":2.0}}],"gates":[{{"id":"floor_penetration","metric":"depth",
         "operator":"<=","limit":0.15,"value":0.01,"unit":"m","passed":{}}}]}}"#,
         status == "ok"
     )

@@ -1,6 +1,6 @@
 //! One panel of curves: medians as a line, quartiles as a band, both axes logarithmic.
 
-use super::{STYLES, Scale, at, escape, marker};
+use super::{Frame, STYLES, Scale, at, escape, marker};
 use std::fmt::Write as _;
 
 /// A panel.
@@ -40,67 +40,21 @@ pub(crate) struct Point {
     pub(crate) complete: bool,
 }
 
-const WIDTH: f64 = 360.0;
-const HEIGHT: f64 = 230.0;
-const LEFT: f64 = 44.0;
-const RIGHT: f64 = 350.0;
-const TOP: f64 = 22.0;
-const BOTTOM: f64 = 194.0;
+const FRAME: Frame =
+    Frame { width: 360.0, height: 230.0, left: 44.0, right: 350.0, top: 22.0, bottom: 194.0 };
 
 /// The panel as SVG, or nothing where it has no points.
 pub(crate) fn panel(p: &Panel) -> Option<String> {
     let all = || p.series.iter().flat_map(|s| &s.points);
-    let x = Scale::log(all().map(|q| q.x), LEFT + 4.0, RIGHT - 4.0, 3.0)?;
-    let y = Scale::log(all().flat_map(|q| [q.low, q.high]), BOTTOM, TOP, 3.0)?;
-    let mut out = format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"group\" aria-label=\"{}\">",
-        escape(&p.title)
-    );
-    grid(&mut out, &x, &y);
-    let _ = write!(
-        out,
-        "<text class=\"name\" x=\"2\" y=\"11\">{}</text>\
-         <text class=\"name\" x=\"{}\" y=\"226\" text-anchor=\"middle\">{}</text>",
-        escape(&p.y),
-        at((LEFT + RIGHT) / 2.0),
-        escape(&p.x)
-    );
+    let x = Scale::log(all().map(|q| q.x), FRAME.left + 4.0, FRAME.right - 4.0, 3.0)?;
+    let y = Scale::log(all().flat_map(|q| [q.low, q.high]), FRAME.bottom, FRAME.top, 3.0)?;
+    let mut out = FRAME.open(&p.title);
+    FRAME.axes(&mut out, (&x, &p.x), (&y, &p.y));
     for s in &p.series {
         curve(&mut out, s, &x, &y);
     }
     out.push_str("</svg>");
     Some(out)
-}
-
-fn grid(out: &mut String, x: &Scale, y: &Scale) {
-    let (major, minor) = x.ticks(34.0);
-    for v in minor {
-        let px = at(x.at(v));
-        let _ = write!(out, "<path class=\"tick\" d=\"M{px} {BOTTOM}v3\"/>");
-    }
-    for (v, label) in major {
-        let px = at(x.at(v));
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{px} {TOP}V{BOTTOM}\"/>\
-             <text x=\"{px}\" y=\"208\" text-anchor=\"middle\">{label}</text>"
-        );
-    }
-    let (major, minor) = y.ticks(20.0);
-    for v in minor {
-        let py = at(y.at(v));
-        let _ = write!(out, "<path class=\"tick\" d=\"M{LEFT} {py}h-3\"/>");
-    }
-    for (v, label) in major {
-        let py = at(y.at(v));
-        let baseline = at(y.at(v) + 3.5);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{LEFT} {py}H{RIGHT}\"/>\
-             <text x=\"38\" y=\"{baseline}\" text-anchor=\"end\">{label}</text>"
-        );
-    }
-    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>");
 }
 
 fn curve(out: &mut String, s: &Series, x: &Scale, y: &Scale) {

@@ -79,8 +79,14 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// A tick's label: `0.01`, `1`, `200`, `5k`, `2M`.
+/// A tick's label: `10⁻⁷`, `0.01`, `1`, `200`, `5k`, `2M`.
 fn label(value: f64) -> String {
+    if value < 9.999e-5 {
+        let text = format!("{value:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let power = format!("10{}", crate::number::superscript(exponent.parse().unwrap_or(0)));
+        return if digits == "1" { power } else { format!("{digits}\u{b7}{power}") };
+    }
     let (scaled, unit) = match value {
         v if v >= 1e9 => (v / 1e9, "G"),
         v if v >= 1e6 => (v / 1e6, "M"),
@@ -111,6 +117,7 @@ mod tests {
     fn a_single_value_sits_in_the_middle() {
         let s = Scale::log([5.0].into_iter(), 0.0, 100.0, 3.0).unwrap();
         assert_eq!([0.015, 1500.0, 0.0007].map(label), ["0.015", "1.5k", "0.0007"]);
+        assert_eq!([1e-4, 1e-5, 3e-12].map(label), ["0.0001", "10⁻⁵", "3·10⁻¹²"]);
         assert!((s.at(5.0) - 50.0).abs() < 1e-9);
         assert!(Scale::log([0.0, f64::NAN].into_iter(), 0.0, 1.0, 3.0).is_none());
     }

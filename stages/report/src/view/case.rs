@@ -10,6 +10,7 @@ use crate::svg;
 use crate::text;
 use crate::trial::Trial;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One case.
 #[derive(Serialize)]
@@ -90,7 +91,7 @@ pub(crate) fn page(ctx: &Ctx<'_>, case: &Case) -> CasePage {
         columns.push(ColumnPart {
             column: ColumnHead::of(i, column),
             fastest: case.fastest.contains(&i),
-            summary: summary(cell),
+            summary: summary(ctx, cell),
             more: all.len().saturating_sub(MOST_TRIALS),
             trials: all.iter().take(MOST_TRIALS).map(|t| row(ctx, &ctx.input.trials[*t])).collect(),
         });
@@ -107,7 +108,7 @@ pub(crate) fn page(ctx: &Ctx<'_>, case: &Case) -> CasePage {
 }
 
 /// Name, text, full values.
-fn summary(cell: &Cell) -> Vec<[String; 3]> {
+fn summary(ctx: &Ctx<'_>, cell: &Cell) -> Vec<[String; 3]> {
     let mut out = vec![[
         "passed".into(),
         format!("{} of {}", cell.passed, cell.timed.len()),
@@ -125,6 +126,11 @@ fn summary(cell: &Cell) -> Vec<[String; 3]> {
     let per = |unit: &'static str| move |v: f64| format!("{}\u{a0}{unit}", significant(v, 4));
     add("time per step", cell.ms.as_ref(), "ms", &per("ms"));
     add("world-steps per second", cell.rate.as_ref(), "1/s", &|v| significant(v, 4));
+    for (id, error, unit) in accuracy(ctx, cell) {
+        let unit = if unit == "1" { "relative".to_owned() } else { unit };
+        let show = |v: f64| format!("{}\u{a0}{unit}", significant(v, 4));
+        add(&format!("error of {}", words::quantity(&id)), Some(&error), &unit, &show);
+    }
     add("set-up", cell.setup_s.as_ref(), "s", &seconds);
     add("warm-up", cell.warmup_s.as_ref(), "s", &seconds);
     for (name, memory) in &cell.memory {
@@ -133,6 +139,17 @@ fn summary(cell: &Cell) -> Vec<[String; 3]> {
         add(&format!("peak {name}"), memory.counts(), "bytes", &show);
     }
     out
+}
+
+/// Errors against closed forms over the trials that passed: name, summary, unit.
+fn accuracy(ctx: &Ctx<'_>, cell: &Cell) -> Vec<(String, Summary, String)> {
+    let mut errors: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for t in cell.timed.iter().map(|i| &ctx.input.trials[*i]).filter(|t| t.passed()) {
+        for a in t.result.iter().flat_map(|r| &r.accuracy) {
+            errors.entry((text::line(&a.id), text::line(&a.unit))).or_default().push(a.error);
+        }
+    }
+    errors.into_iter().filter_map(|((id, unit), v)| Some((id, Summary::of(v)?, unit))).collect()
 }
 
 fn row(ctx: &Ctx<'_>, t: &Trial) -> TrialRow {

@@ -3,7 +3,7 @@
 use super::Ctx;
 use super::table::spread;
 use super::words;
-use crate::cases::{Case, Cell};
+use crate::cases::{Case, Cell, Purpose};
 use crate::stats::Summary;
 use crate::svg::{Panel, Point, Series, panel};
 use crate::text;
@@ -32,7 +32,8 @@ pub(crate) fn figures<'s>(
         let href = format!("{root}scenes/{}.html", text::slug(name));
         let mut by_worlds: BTreeMap<Fixed, Vec<&Case>> = BTreeMap::new();
         let mut by_size: BTreeMap<Fixed, Vec<&Case>> = BTreeMap::new();
-        for case in ctx.cases.of_scenario(name) {
+        let timed = |c: &&Case| c.purpose == Purpose::Performance;
+        for case in ctx.cases.of_scenario(name).filter(timed) {
             by_worlds.entry(Fixed::of(case, case.worlds)).or_default().push(case);
             by_size.entry(Fixed::of(case, case.size)).or_default().push(case);
         }

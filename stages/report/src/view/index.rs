@@ -1,14 +1,18 @@
 //! The first page.
 
+use super::control::{ControlRow, controls};
 use super::coverage::{Coverage, coverage};
 use super::curves::{Figure, figures};
+use super::differences::{Differences, differences};
 use super::files::FileList;
 use super::limits;
+use super::precision::{Quantity, quantities};
+use super::score::{SuiteScore, scores};
 use super::sheets::DataFile;
 use super::table::{Metric, Table, table};
 use super::verdict::{Verdict, verdicts};
 use super::{ColumnHead, Ctx, Room, words};
-use crate::cases::Case;
+use crate::cases::{Case, Purpose};
 use crate::number::span;
 use crate::text;
 use serde::Serialize;
@@ -22,6 +26,12 @@ pub(crate) struct Index<'a> {
     pub(crate) facts: Vec<[String; 2]>,
     pub(crate) not_measured: Vec<String>,
     pub(crate) interest: String,
+    /// Error against cost.
+    pub(crate) precision: Vec<Quantity>,
+    pub(crate) more_precision: usize,
+    pub(crate) scores: Vec<SuiteScore>,
+    pub(crate) controls: Vec<ControlRow>,
+    pub(crate) differences: Option<Differences>,
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) legend: Vec<ColumnHead>,
     pub(crate) performance: Vec<Table>,
@@ -43,20 +53,30 @@ pub(crate) fn page<'a>(
     data: &'a [DataFile],
     room: Room,
 ) -> Index<'a> {
-    let has_trials = !ctx.input.trials.is_empty();
     let mut figures = figures(ctx, ctx.cases.scenarios.keys(), "");
     let more_figures = figures.len().saturating_sub(room.figures());
     figures.truncate(room.figures());
     let mut verdicts = verdicts(ctx, "");
     verdicts.truncate(room.rows());
     let groups: BTreeSet<_> = ctx.cases.columns.iter().map(|c| c.group).collect();
-    let all = || ctx.cases.cases.iter();
+    let all = || ctx.cases.run_for(Purpose::Performance);
+    let has_timed = all().next().is_some();
+    let mut precision = quantities(ctx, None, "");
+    let more_precision = precision.len().saturating_sub(room.figures());
+    precision.truncate(room.figures());
+    let mut controls = controls(ctx, "");
+    controls.truncate(room.rows());
     Index {
         description: text::clean(&ctx.input.words.description),
         question: question(ctx),
         facts: facts(ctx),
         not_measured: limits::not_measured(ctx),
         interest: limits::interest(ctx),
+        precision,
+        more_precision,
+        scores: scores(ctx),
+        controls,
+        differences: differences(ctx),
         verdicts,
         legend: ctx.heads(),
         performance: performance(ctx, &all(), "", room),
@@ -65,7 +85,7 @@ pub(crate) fn page<'a>(
         figures,
         more_figures,
         memory: memory(ctx, &all(), "", room),
-        setup: has_trials.then(|| table(ctx, &Metric::Setup, all(), "", room)),
+        setup: has_timed.then(|| table(ctx, &Metric::Setup, all(), "", room)),
         coverage: coverage(ctx, None, "", room),
         files,
         data,
@@ -124,6 +144,12 @@ fn question(ctx: &Ctx<'_>) -> String {
     }
     let names: Vec<String> = ctx.cases.columns.iter().map(|c| text::line(&c.name)).collect();
     let scenes = ctx.cases.scenarios.len();
+    if ctx.cases.run_for(Purpose::Performance).next().is_none() {
+        return format!(
+            "How near to what is known does the motion of {} come, and for how much computing?",
+            names.join(", ")
+        );
+    }
     format!(
         "How long does a physics step take in {}, on {scenes} scene{}?",
         names.join(", "),

@@ -82,6 +82,15 @@ pub(crate) fn not_measured(ctx: &Ctx<'_>) -> Vec<String> {
             trials.len()
         ));
     }
+    let cells = || ctx.cases.cases.iter().flat_map(|c| c.cells.iter().flatten());
+    let noisy: usize = cells().map(|c| c.noisy).sum();
+    if noisy > 0 {
+        let all: usize = cells().map(|c| c.passed).sum();
+        out.push(format!(
+            "The machine was not quiet: {noisy} of {all} timings are marked noisy, for load, frequency \
+             or stolen time that was recorded with them."
+        ));
+    }
     out.push(
         "Accuracy was not matched. The gates are broad sanity checks, no certificate; equal step \
          and iteration counts do not imply equal accuracy or equal cost."

@@ -3,13 +3,17 @@
 mod action;
 mod actions;
 mod case;
+mod control;
 mod coverage;
 mod curves;
+mod differences;
 mod files;
 mod index;
 mod limits;
 mod machine;
+mod precision;
 mod scene;
+mod score;
 mod settings;
 mod sheets;
 mod table;

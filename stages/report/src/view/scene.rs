@@ -3,11 +3,12 @@
 use super::coverage::{Coverage, coverage};
 use super::curves::{Figure, figures};
 use super::index::{memory, performance};
+use super::precision::{Quantity, quantities};
 use super::settings::{SettingRow, TranslationView, settings, translations};
 use super::table::{Metric, Table, table};
 use super::verdict::{Verdict, verdict};
-use super::{ColumnHead, Ctx, Link, Room};
-use crate::cases::Case;
+use super::{ColumnHead, Ctx, Link, Room, words};
+use crate::cases::{Case, Purpose};
 use crate::number::{full, significant};
 use crate::text;
 use serde::Serialize;
@@ -29,7 +30,9 @@ pub(crate) struct Scene {
     pub(crate) performance: Vec<Table>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) memory: Vec<Table>,
-    pub(crate) setup: Table,
+    pub(crate) setup: Option<Table>,
+    /// Error against cost.
+    pub(crate) precision: Vec<Quantity>,
     pub(crate) coverage: Coverage,
     /// Links to all cases, where the tables have no room for them.
     pub(crate) cases: Vec<Link>,
@@ -60,12 +63,18 @@ pub(crate) fn page(ctx: &Ctx<'_>, name: &str, room: Room) -> Scene {
     let known = sim_scenes::find(name);
     let root = "../";
     let own: Vec<_> = ctx.cases.of_scenario(name).collect();
-    let cases = || own.iter().copied();
+    let cases = || own.iter().copied().filter(|c| c.purpose == Purpose::Performance);
+    let timed = cases().next().is_some();
     let key = name.to_owned();
     let setup = table(ctx, &Metric::Setup, cases(), root, room);
-    let listed = if setup.too_long.is_some() { room.links() } else { 0 };
+    // Cases that no table has are linked all the same.
+    let tabled = timed && cases().count() == own.len();
+    let listed = if setup.too_long.is_some() || !tabled { room.links() } else { 0 };
     let link = |c: &&Case| Link {
-        text: format!("{}\u{d7}{}", c.size, c.worlds),
+        text: match c.purpose {
+            Purpose::Performance => format!("{}\u{d7}{}", c.size, c.worlds),
+            _ => words::case(c),
+        },
         href: format!("../cases/{}.html", c.page),
     };
     Scene {
@@ -86,7 +95,8 @@ pub(crate) fn page(ctx: &Ctx<'_>, name: &str, room: Room) -> Scene {
             .take(room.figures())
             .collect(),
         memory: memory(ctx, &cases(), root, room),
-        setup,
+        setup: timed.then_some(setup),
+        precision: quantities(ctx, Some(name), root),
         coverage: coverage(ctx, Some(name), root, room),
         cases: own.iter().take(listed).map(link).collect(),
         more_cases: if listed > 0 { own.len().saturating_sub(listed) } else { 0 },

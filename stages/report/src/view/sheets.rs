@@ -22,7 +22,18 @@ pub(crate) struct DataFile {
 /// Writes all tables below `data/`.
 pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<Vec<DataFile>, ReportError> {
     let mut out = Vec::new();
-    let sheets = [performance, samples, memory, gates, settings, translations, actions];
+    let sheets = [
+        performance,
+        precision,
+        scores,
+        controls,
+        samples,
+        memory,
+        gates,
+        settings,
+        translations,
+        actions,
+    ];
     for sheet in sheets.map(|f| f(ctx)) {
         let csv = sheet.csv();
         site.write(&format!("data/{}.csv", sheet.name), csv.as_bytes())?;
@@ -57,6 +68,9 @@ fn performance(ctx: &Ctx<'_>) -> Sheet {
                 case.worlds,
                 case.steps,
                 case.timestep,
+                case.suite.as_str(),
+                case.variant.as_str(),
+                case.side.as_str(),
                 column.engine.as_str(),
                 column.backend.as_str(),
                 column.threads,
@@ -89,6 +103,9 @@ fn performance(ctx: &Ctx<'_>) -> Sheet {
             "worlds",
             "steps",
             "timestep_s",
+            "suite",
+            "variant",
+            "side",
             "engine",
             "backend",
             "threads",
@@ -111,6 +128,127 @@ fn performance(ctx: &Ctx<'_>) -> Sheet {
             "machine",
         ],
         rows,
+    }
+}
+
+fn precision(ctx: &Ctx<'_>) -> Sheet {
+    let row = |m: &super::precision::Measured<'_>| {
+        let column = &ctx.cases.columns[m.column];
+        fields![
+            m.case.scenario.as_str(),
+            m.case.size,
+            m.case.worlds,
+            m.case.steps,
+            m.case.timestep,
+            column.engine.as_str(),
+            column.backend.as_str(),
+            column.threads,
+            m.case.variant.as_str(),
+            m.id.as_str(),
+            m.quantity.as_str(),
+            m.unit.as_str(),
+            m.error.map(|s| s.median),
+            m.error.map(|s| s.min),
+            m.error.map(|s| s.max),
+            m.cost.map(|s| s.median),
+            m.cost.map(|s| s.q1),
+            m.cost.map(|s| s.q3),
+            m.cost.map(|s| s.n),
+            m.complete,
+            machine(ctx, m.case),
+        ]
+    };
+    Sheet {
+        name: "precision",
+        doc: "One row a case, engine, settings and quantity: error and cost.",
+        header: &[
+            "scenario",
+            "size",
+            "worlds",
+            "steps",
+            "timestep_s",
+            "engine",
+            "backend",
+            "threads",
+            "variant",
+            "quantity",
+            "what",
+            "unit",
+            "error_median",
+            "error_min",
+            "error_max",
+            "ms_per_simulated_second_median",
+            "ms_per_simulated_second_q1",
+            "ms_per_simulated_second_q3",
+            "n",
+            "complete",
+            "machine",
+        ],
+        rows: super::precision::measured(ctx).iter().map(row).collect(),
+    }
+}
+
+fn scores(ctx: &Ctx<'_>) -> Sheet {
+    let mut rows = Vec::new();
+    for s in super::score::scores(ctx) {
+        for r in &s.rows {
+            rows.push(fields![
+                s.suite.as_str(),
+                s.baseline.as_str(),
+                s.cases,
+                r.column.id.as_str(),
+                r.interval.map(|i| i.middle),
+                r.interval.map(|i| i.low),
+                r.interval.map(|i| i.high),
+                r.words.as_str(),
+            ]);
+        }
+    }
+    Sheet {
+        name: "scores",
+        doc: "One row a suite and engine: geometric mean of the ratios to the baseline, or why it is withheld.",
+        header: &[
+            "suite",
+            "baseline",
+            "cases",
+            "engine",
+            "ratio",
+            "ratio_low",
+            "ratio_high",
+            "words",
+        ],
+        rows,
+    }
+}
+
+fn controls(ctx: &Ctx<'_>) -> Sheet {
+    let row = |c: &super::control::ControlRow| {
+        let [a, b] = [&c.medians[0], &c.medians[1]];
+        fields![
+            c.scene.as_str(),
+            c.case.as_str(),
+            c.column.id.as_str(),
+            a.as_str(),
+            b.as_str(),
+            c.ratio.as_str(),
+            c.verdict.as_str(),
+            c.noisy,
+        ]
+    };
+    Sheet {
+        name: "controls",
+        doc: "One row a control: an engine against itself.",
+        header: &[
+            "scene",
+            "case",
+            "engine",
+            "a_ms_per_step",
+            "b_ms_per_step",
+            "ratio",
+            "verdict",
+            "noisy",
+        ],
+        rows: super::control::controls(ctx, "").iter().map(row).collect(),
     }
 }
 

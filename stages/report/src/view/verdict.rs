@@ -1,8 +1,8 @@
 //! What the results say, in sentences: never more than one scene, one machine and one ratio.
 
-use super::settings;
-use super::{Ctx, words};
-use crate::cases::{Case, Cell};
+use super::{Ctx, control, settings, words};
+use crate::bootstrap::{Interval, ratio};
+use crate::cases::{Case, Purpose};
 use crate::number::{significant, timestep};
 use crate::text;
 use serde::Serialize;
@@ -22,35 +22,28 @@ pub(crate) struct Verdict {
     pub(crate) passed: String,
 }
 
-/// The ratio of two medians, with the ratios of opposite quartiles around it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ratio {
-    low: f64,
-    middle: f64,
-    high: f64,
+/// A ratio with its interval, and what may be said of it.
+fn ratio_text(r: &Interval) -> String {
+    let two = |v: f64| significant(v, if (1.0..10.0).contains(&v) { 3 } else { 2 });
+    format!("{} [{}, {}]", two(r.middle), two(r.low), two(r.high))
 }
 
-impl Ratio {
-    fn of(x: &Cell, y: &Cell) -> Option<Self> {
-        let (x, y) = (x.ms.as_ref()?, y.ms.as_ref()?);
-        Some(Self { low: x.q1 / y.q3, middle: x.median / y.median, high: x.q3 / y.q1 })
-    }
-
-    fn text(self) -> String {
-        let two = |v: f64| significant(v, if (1.0..10.0).contains(&v) { 3 } else { 2 });
-        let (l, m, h) = (two(self.low), two(self.middle), two(self.high));
-        if l == h { m } else { format!("{m} [{l}, {h}]") }
-    }
-}
+/// Said of every ratio whose interval holds 1: no word of ranking stands there.
+pub(crate) const NO_DIFFERENCE: &str = "no difference is shown";
 
 /// The verdict on every scene.
 pub(crate) fn verdicts(ctx: &Ctx<'_>, root: &str) -> Vec<Verdict> {
-    ctx.cases.scenarios.keys().map(|name| verdict(ctx, name, root)).collect()
+    let timed = |name: &&String| ctx.cases.of_scenario(name).any(performs);
+    ctx.cases.scenarios.keys().filter(timed).map(|name| verdict(ctx, name, root)).collect()
+}
+
+fn performs(case: &Case) -> bool {
+    case.purpose == Purpose::Performance
 }
 
 /// The verdict on one scene.
 pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
-    let cases: Vec<&Case> = ctx.cases.of_scenario(name).collect();
+    let cases: Vec<&Case> = ctx.cases.of_scenario(name).filter(|c| performs(c)).collect();
     let scene = text::line(&ctx.cases.scenarios[name]);
     let cells = || cases.iter().flat_map(|c| c.cells.iter().flatten());
     let planned: usize = cells().map(|c| c.timed.len()).sum();
@@ -68,11 +61,12 @@ pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
             if other.group != reference.group {
                 continue;
             }
-            let pairs: Vec<(&Case, Ratio)> = cases
+            let pairs: Vec<(&Case, Interval)> = cases
                 .iter()
                 .filter_map(|c| {
                     let (x, y) = (c.cells[j].as_ref()?, c.cells[i].as_ref()?);
-                    (x.complete() && y.complete()).then(|| Some((*c, Ratio::of(x, y)?)))?
+                    (x.complete() && y.complete())
+                        .then(|| Some((*c, ratio(&x.samples, &y.samples)?)))?
                 })
                 .collect();
             if pairs.is_empty() {
@@ -87,6 +81,12 @@ pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
         sentences.extend(lone_sentence(ctx, &scene, &cases));
     }
     let mut caveats = settings::caveats(ctx, name, &compared, &mut dropped);
+    for i in &compared {
+        if control::fails(ctx, *i) {
+            let engine = text::line(&columns[*i].name);
+            caveats.push(format!("{engine} against itself does not cover 1, see the control"));
+        }
+    }
     let repeats = cells().map(|c| c.timed.len()).max().unwrap_or(0);
     if repeats == 1 {
         caveats.push("single repeat: shows that it works, ranks nothing".to_owned());
@@ -103,6 +103,8 @@ pub(crate) fn verdict(ctx: &Ctx<'_>, name: &str, root: &str) -> Verdict {
         ("not timed", "quiet")
     } else if alone {
         ("one engine, nothing to compare", "quiet")
+    } else if compared.is_empty() && repeats == 1 {
+        ("one repeat, nothing to compare", "quiet")
     } else if compared.is_empty() {
         caveats.insert(0, "no case that two engines of one group completed".to_owned());
         ("not comparable", "quiet")
@@ -154,7 +156,7 @@ fn lone_sentence(ctx: &Ctx<'_>, scene: &str, cases: &[&Case]) -> Option<String> 
     })
 }
 
-fn sentence(ctx: &Ctx<'_>, scene: &str, pairs: &[(&Case, Ratio)], x: &str, y: &str) -> String {
+fn sentence(ctx: &Ctx<'_>, scene: &str, pairs: &[(&Case, Interval)], x: &str, y: &str) -> String {
     let (x, y) = (text::line(x), text::line(y));
     let first = pairs[0].0;
     let steps: BTreeSet<u64> = pairs.iter().map(|(c, _)| c.timestep.to_bits()).collect();
@@ -163,21 +165,28 @@ fn sentence(ctx: &Ctx<'_>, scene: &str, pairs: &[(&Case, Ratio)], x: &str, y: &s
     let machine = ctx.machine_name(first.machine);
     let opening = format!("On \u{201c}{scene}\u{201d}{dt} on {machine}, ");
     if let [(case, ratio)] = pairs {
+        let shown = if ratio.covers_one() { format!("; {NO_DIFFERENCE}") } else { String::new() };
         return format!(
-            "{opening}{x} took {} of {y}\u{2019}s time at {}.",
-            ratio.text(),
+            "{opening}{x} took {} of {y}\u{2019}s time at {}{shown}.",
+            ratio_text(ratio),
             words::case(case)
         );
     }
-    let by = |a: &&(&Case, Ratio), b: &&(&Case, Ratio)| a.1.middle.total_cmp(&b.1.middle);
+    let by = |a: &&(&Case, Interval), b: &&(&Case, Interval)| a.1.middle.total_cmp(&b.1.middle);
     let (Some(least), Some(most)) = (pairs.iter().min_by(by), pairs.iter().max_by(by)) else {
         return String::new();
     };
+    let open = pairs.iter().filter(|(_, r)| r.covers_one()).count();
+    let shown = match open {
+        0 => String::new(),
+        n if n == pairs.len() => format!("; {NO_DIFFERENCE} in any of them"),
+        n => format!("; in {n} of them {NO_DIFFERENCE}"),
+    };
     format!(
-        "{opening}{x} took from {} (at {}) to {} (at {}) of {y}\u{2019}s time over {} cases.",
-        least.1.text(),
+        "{opening}{x} took from {} (at {}) to {} (at {}) of {y}\u{2019}s time over {} cases{shown}.",
+        ratio_text(&least.1),
         words::case(least.0),
-        most.1.text(),
+        ratio_text(&most.1),
         words::case(most.0),
         pairs.len()
     )

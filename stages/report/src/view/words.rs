@@ -1,6 +1,6 @@
 //! Outcomes and cases in words.
 
-use crate::cases::{Case, Cell};
+use crate::cases::{Case, Cell, Purpose};
 use crate::load::Input;
 use crate::number::{timestep, whole};
 use crate::text;
@@ -31,12 +31,37 @@ pub(crate) fn tone(word: &str) -> &'static str {
     }
 }
 
-/// `100 bodies, 4 worlds`.
+/// The name of an error, for headings.
+pub(crate) fn quantity(id: &str) -> String {
+    match id {
+        "free_fall" => "place",
+        "pendulum_angle" => "angle",
+        "slide_at" => "place, at the friction angle",
+        "slide_above" => "place, above the friction angle",
+        "roll" => "place",
+        "momentum" => "momentum",
+        "angular_momentum" => "angular momentum",
+        "energy" => "kinetic energy",
+        other => return text::line(other),
+    }
+    .to_owned()
+}
+
+/// `100 bodies, 4 worlds`, and what sets the case apart from the usual.
 pub(crate) fn case(case: &Case) -> String {
     let bodies = if case.size == 1 { "body" } else { "bodies" };
     let mut out = format!("{}\u{a0}{bodies}", whole(case.size));
     if case.worlds != 1 {
         out += &format!(", {}\u{a0}worlds", whole(case.worlds));
+    }
+    if case.purpose == Purpose::Precision {
+        out += &format!(", \u{394}t {}", timestep(case.timestep));
+    }
+    if !case.variant.is_empty() {
+        out += &format!(", {}", text::line(&case.variant));
+    }
+    if !case.side.is_empty() {
+        out += &format!(", side {}", text::line(&case.side));
     }
     out
 }

@@ -4,7 +4,9 @@ use super::{Tables, noisy, reason, row, timestamp};
 use crate::duck::Cell;
 use crate::error::CatalogError;
 use crate::source::Source;
-use sim_engine_protocol::{JobResult, Mode, Precision, SnapshotPhase, Status as JobStatus};
+use sim_engine_protocol::{
+    Accuracy, JobResult, Mode, Precision, SnapshotPhase, Status as JobStatus,
+};
 use sim_model::{Record, Status};
 
 impl Tables {
@@ -44,6 +46,10 @@ impl Tables {
                     g.passed
                 ],
             );
+        }
+        for a in &result.accuracy {
+            let Accuracy { id, quantity, error, unit, time_s } = a;
+            self.add("accuracy", row![&key, generation, id, quantity, *error, unit, *time_s]);
         }
         self.memory(&key, generation, result);
         if let Some(profile) = &result.profile {
