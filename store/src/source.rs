@@ -42,6 +42,8 @@ fn hash_below(path: &Path, cache: &mut StatCache, now_ns: i128, depth: usize) ->
     let meta = fs::symlink_metadata(path)?;
     if let Some(watch) = &mut cache.watch {
         watch.itself(path, &meta, now_ns);
+        // Through however many links: the end tells of any that leads elsewhere.
+        watch.follow(path, now_ns);
     }
     let kind = meta.file_type();
     if kind.is_symlink() {

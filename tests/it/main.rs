@@ -9,6 +9,7 @@ mod containment;
 mod corpus;
 mod disk_full;
 mod engines;
+mod escapes;
 mod explain;
 mod fake;
 mod harness;

@@ -33,6 +33,11 @@ fn project() -> TestEnv {
     env.write("some/0.txt", "zero\n");
     env.write("some/1.txt", "two\n");
     env.write("folder/f", "three\n");
+    // A link to a link: none of what lies between is an input by name.
+    env.write("real/one", "four\n");
+    env.write("real/two", "five\n");
+    symlink("one", env.path("real/mid")).expect("ln");
+    symlink("../real/mid", env.path("some/link.txt")).expect("ln");
     env
 }
 
@@ -85,7 +90,7 @@ type Change = fn(&TestEnv);
 
 #[test]
 fn every_change_shows() {
-    let changes: [(&str, Change, &[&str]); 12] = [
+    let changes: [(&str, Change, &[&str]); 13] = [
         ("a source's text", |e| e.write("file", "uno\n"), &["a", "b"]),
         (
             "its executable bit",
@@ -104,6 +109,14 @@ fn every_change_shows() {
                 e.write("other/f", "other\n");
                 fs::remove_dir_all(e.path("folder")).expect("rm");
                 symlink("other", e.path("folder")).expect("ln");
+            },
+            &["a", "b"],
+        ),
+        (
+            "a link between",
+            |e| {
+                fs::remove_file(e.path("real/mid")).expect("rm");
+                symlink("two", e.path("real/mid")).expect("ln");
             },
             &["a", "b"],
         ),

@@ -50,7 +50,11 @@ pub(crate) fn readable(path_var: &str, own_exe: &Path) -> Vec<PathBuf> {
     }
     // An action has a /tmp of its own: the host's, should PATH name it, would take its place.
     out.remove(Path::new("/tmp"));
-    let existing: Vec<PathBuf> = out.into_iter().filter(|p| p.exists()).collect();
+    // Nor is a search path a reason to show everything, or the host's devices.
+    let shown = |p: &PathBuf| {
+        p.is_absolute() && p != Path::new("/") && !p.starts_with("/dev") && p.exists()
+    };
+    let existing: Vec<PathBuf> = out.into_iter().filter(shown).collect();
     let covered = |p: &PathBuf| existing.iter().any(|other| other != p && p.starts_with(other));
     existing.iter().filter(|p| !covered(p)).cloned().collect()
 }

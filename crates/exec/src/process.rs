@@ -34,6 +34,19 @@ pub(crate) struct Finished {
     pub(crate) log: Log,
 }
 
+impl Finished {
+    /// What did not even start.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            ended: Ended { status: 0, left_behind: 0, cpu_ms: 0.0 },
+            stopped: None,
+            wall: Duration::ZERO,
+            peak_bytes: 0,
+            log: Log::default(),
+        }
+    }
+}
+
 /// The log with a cap: its beginning and its end are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Log {

@@ -21,6 +21,7 @@ use sim_store::tree::LinkRule;
 use sim_store::{Brief, Store, Stored};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -153,7 +154,6 @@ impl Context<'_> {
     pub(crate) fn start_sandbox(&self, place: &Store) -> Result<&'static str> {
         let no = |problem| ExecError::NoSandbox { problem };
         let options = self.options;
-        let level = sandbox::probe(options.sandbox, &options.exe).map_err(no)?;
         let devices = host_paths::DEVICES.iter().chain(&host_paths::GPU_DEVICES);
         let host = Host {
             read: host_paths::readable(&options.path_var, &options.exe),
@@ -162,7 +162,7 @@ impl Context<'_> {
             trees: Some(self.resolver.store.trees()),
             exe: options.exe.clone(),
         };
-        let started = Sandbox::start(level, host).map_err(no)?;
+        let started = sandbox::start(options.sandbox, &host).map_err(no)?;
         Ok(self.sandbox.get_or_init(|| started).level.name())
     }
 
@@ -365,12 +365,21 @@ impl Context<'_> {
         let before = measured.then(Before::read);
         let started_unix_ms = crate::unix_ms();
         let start = Instant::now();
-        let finished = sandbox
-            .spawn(&view, &program, args, env)
-            .and_then(|child| {
-                process::run(child, start, action.limits.timeout, memory_cap, self.cancel)
-            })
-            .map_err(|source| ExecError::Spawn { program, source })?;
+        let timeout = action.limits.timeout;
+        let (finished, not_started) = match sandbox.spawn(&view, &program, args, env) {
+            Ok(child) => {
+                let finished = process::run(child, start, timeout, memory_cap, self.cancel)
+                    .map_err(|source| ExecError::Spawn { program, source })?;
+                (finished, None)
+            }
+            // A missing interpreter, no right to execute, a list of arguments beyond what the system
+            // takes: the action's own affair.
+            Err(e) => {
+                (Finished::nothing(), Some(format!("`{}` could not be started: {e}", argv[0])))
+            }
+        };
+        // An action may take away even the right to look into its own folder.
+        let _ = fs::set_permissions(&dir.path, std::fs::Permissions::from_mode(0o700));
         if finished.stopped == Some(Stop::Cancelled) {
             return Ok(Done::Interrupted);
         }
@@ -379,6 +388,9 @@ impl Context<'_> {
         let mut warnings = Vec::new();
         let (mut status, mut reason) =
             judge(action, dir, &finished, memory_cap, &mut warnings, sandbox.level);
+        if let Some(problem) = not_started {
+            (status, reason) = (Status::Failed, problem);
+        }
         let out = dir.path.join("out");
         let keeps = matches!(status, Status::Ok | Status::GateFailed);
         // An action may do anything to its own folder, so to this one too.
@@ -406,7 +418,10 @@ impl Context<'_> {
                     (status, reason) = (Status::Failed, format!("bad output: {e}"));
                 }
                 Err(sim_store::StoreError::Io(e))
-                    if e.kind() == std::io::ErrorKind::PermissionDenied =>
+                    if matches!(
+                        e.kind(),
+                        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidFilename
+                    ) =>
                 {
                     (status, reason) = (Status::Failed, unreadable(&e, &out));
                 }
@@ -588,6 +603,9 @@ fn signal_name(signal: i32) -> &'static str {
         libc::SIGFPE => "SIGFPE",
         libc::SIGKILL => "SIGKILL",
         libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGALRM => "SIGALRM",
         libc::SIGPIPE => "SIGPIPE",
         libc::SIGTERM => "SIGTERM",
         libc::SIGSYS => "SIGSYS",

@@ -10,6 +10,7 @@
 use crate::landlock_rules;
 use crate::spawn::{self, Child, Spec};
 use crate::starter::{HostPath, KEPT, Mount, Place, RootView, Starter};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -99,25 +100,40 @@ pub(crate) struct View<'a> {
 
 /// The level for a policy, or what was tried.
 pub fn probe(policy: Policy, exe: &Path) -> Result<Level, String> {
+    strongest(policy, |level| works(level, exe).map(|()| level))
+}
+
+/// The strongest level of a policy that works with what a run shows of the host.
+pub(crate) fn start(policy: Policy, host: &Host) -> Result<Sandbox, String> {
+    strongest(policy, |level| {
+        works(level, &host.exe)?;
+        Sandbox::start(level, host.clone())
+    })
+}
+
+fn strongest<T>(policy: Policy, attempt: impl Fn(Level) -> Result<T, String>) -> Result<T, String> {
     let wanted: &[Level] = match policy {
         Policy::Auto | Policy::Require => &[Level::Namespaces, Level::Bubblewrap, Level::Landlock],
-        Policy::Exactly(Level::None) => return Ok(Level::None),
+        Policy::Exactly(Level::None) => &[Level::None],
         Policy::Exactly(Level::Landlock) => &[Level::Landlock],
         Policy::Exactly(Level::Namespaces) => &[Level::Namespaces],
         Policy::Exactly(Level::Bubblewrap) => &[Level::Bubblewrap],
     };
     let mut tried = Vec::new();
     for level in wanted {
-        match works(*level, exe) {
-            Ok(()) => return Ok(*level),
+        match attempt(*level) {
+            Ok(done) => return Ok(done),
             Err(e) => tried.push(format!("{}: {e}", level.name())),
         }
     }
-    if policy == Policy::Auto { Ok(Level::None) } else { Err(tried.join("; ")) }
+    if policy == Policy::Auto { attempt(Level::None) } else { Err(tried.join("; ")) }
 }
 
 /// Whether a level works here, found by running `true` in it.
 fn works(level: Level, exe: &Path) -> Result<(), String> {
+    if level == Level::None {
+        return Ok(());
+    }
     if level == Level::Bubblewrap && bubblewrap().is_none() {
         return Err("`bwrap` is not on PATH".to_owned());
     }
@@ -170,12 +186,38 @@ impl Host {
         self.read.iter().filter(|p| p.starts_with("/tmp"))
     }
 
+    /// Links are led to their ends here: in another root, their targets lie elsewhere.
+    fn root_view(&self) -> RootView {
+        let (mut read, mut links) = (BTreeSet::new(), Vec::new());
+        for path in self.read.iter().filter(|p| !hidden(p)) {
+            // What cannot even be named is not shown.
+            let Ok(end) = path.canonicalize() else { continue };
+            if end != *path {
+                links.push((HostPath(path.clone()), HostPath(end.clone())));
+            }
+            if !hidden(&end) && end != Path::new("/") {
+                read.insert(end);
+            }
+        }
+        let covered = |p: &Path| read.iter().any(|other| other != p && p.starts_with(other));
+        let shown = read.iter().filter(|p| !covered(p)).cloned().map(HostPath).collect();
+        RootView {
+            read: shown,
+            links,
+            devices: self.devices.iter().cloned().map(HostPath).collect(),
+            sources: self.sources(),
+        }
+    }
+
     /// What processes are given parts of, in the order of [`SCRATCH`], [`TREES`] and then the paths
     /// below /tmp.
     fn sources(&self) -> Vec<(HostPath, bool)> {
         let trees = self.trees.clone().unwrap_or_else(|| self.scratch.clone());
         let mut all = vec![(HostPath(self.scratch.clone()), false), (HostPath(trees), true)];
-        all.extend(self.below_tmp().map(|p| (HostPath(p.clone()), true)));
+        all.extend(
+            self.below_tmp()
+                .map(|p| (HostPath(p.canonicalize().unwrap_or_else(|_| p.clone())), true)),
+        );
         all
     }
 }
@@ -204,11 +246,7 @@ impl Sandbox {
     /// Prepares a level. Must be called on a thread that outlives every process started here: the
     /// kernel ends them with it.
     pub(crate) fn start(level: Level, host: Host) -> Result<Self, String> {
-        let root = (level == Level::Namespaces).then(|| RootView {
-            read: host.read.iter().filter(|p| !hidden(p)).cloned().map(HostPath).collect(),
-            devices: host.devices.iter().cloned().map(HostPath).collect(),
-            sources: host.sources(),
-        });
+        let root = (level == Level::Namespaces).then(|| host.root_view());
         let starter = Starter::new(&host.exe, root)?;
         Ok(Self { level, host, starter })
     }

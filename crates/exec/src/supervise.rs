@@ -12,14 +12,17 @@ use std::os::fd::RawFd;
 pub(crate) unsafe fn supervise(main: libc::pid_t, report: RawFd, parent: libc::pid_t) -> ! {
     // SAFETY: plain system calls; nothing is allocated.
     unsafe {
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+        // The program may signal its whole process group, which the supervisor is in.
+        for signal in (1..=libc::SIGRTMAX()).filter(|s| *s != libc::SIGCHLD) {
             libc::signal(signal, libc::SIG_IGN);
         }
         // Both events are waited for in one place, so neither can slip by between a look and a wait.
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        libc::sigaddset(&raw mut set, libc::SIGUSR1);
+        if parent != 0 {
+            libc::sigaddset(&raw mut set, libc::SIGUSR1);
+        }
         libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
         // In a pid namespace the kernel's own SIGKILL does all that is needed, and more surely.
         if parent != 0 {
@@ -29,7 +32,8 @@ pub(crate) unsafe fn supervise(main: libc::pid_t, report: RawFd, parent: libc::p
         // Holding any other descriptor would keep pipes open that others wait on.
         libc::dup2(report, 0);
         libc::close_range(1, libc::c_uint::MAX, 0);
-        let mut main_status = 0;
+        // Until its end is seen, it counts as killed.
+        let mut main_status = libc::SIGKILL;
         'wait: while !orphaned {
             loop {
                 let mut status = 0;
@@ -45,7 +49,9 @@ pub(crate) unsafe fn supervise(main: libc::pid_t, report: RawFd, parent: libc::p
                     break;
                 }
             }
-            orphaned = libc::sigwaitinfo(&raw const set, std::ptr::null_mut()) == libc::SIGUSR1;
+            libc::sigwaitinfo(&raw const set, std::ptr::null_mut());
+            // Anybody can send the signal; the kernel sends it when there is another parent.
+            orphaned = parent != 0 && libc::getppid() != parent;
         }
         let mut left = 0u32;
         loop {

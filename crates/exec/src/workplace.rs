@@ -8,11 +8,11 @@
 use crate::error::Result;
 use crate::sandbox::{POINTS, PRIVATE_SHM, PRIVATE_TMP};
 use fs_err as fs;
+use rustix::fs::{Mode, OFlags};
 use sim_store::{Scratch, Store};
-use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The names of an action's folders.
 pub(crate) const FOLDERS: [&str; 6] = ["in", "out", "home", "tmp", PRIVATE_TMP, PRIVATE_SHM];
@@ -23,22 +23,74 @@ pub(crate) const REQUEST: &str = "request.json";
 #[derive(Debug)]
 pub(crate) struct Workplace {
     scratch: Scratch,
-    /// Mode and owner of every folder in it when it was made.
-    owned: (u32, u32, u32),
+    /// What each folder was when it was made, by path below the top, which is the empty path.
+    made: Vec<(PathBuf, Made)>,
+    /// Whether every change of a folder changes its time.
+    exact: bool,
+}
+
+/// A folder, but for what lies in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Made {
+    mode: u32,
+    owner: (u32, u32),
+    flags: Option<u32>,
+    /// Changes with everything else: contents, modes, owners, attributes, flags, times.
+    changed: (i64, i64),
+}
+
+impl Made {
+    /// Of a folder itself; `None` for anything else, a link to a folder included.
+    fn of(path: &Path) -> io::Result<Option<Self>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(folder) => std::fs::File::from(folder),
+            Err(rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        };
+        let meta = folder.metadata()?;
+        let flags = rustix::fs::ioctl_getflags(&folder).ok().map(|f| f.bits());
+        // Attributes such as access lists, which new files would take over.
+        let mut names = [0u8; 256];
+        let plain = match rustix::fs::flistxattr(&folder, &mut names[..]) {
+            Ok(length) => length == 0,
+            Err(e) => e == rustix::io::Errno::NOTSUP,
+        };
+        Ok(plain.then(|| Self {
+            mode: meta.mode(),
+            owner: (meta.uid(), meta.gid()),
+            flags,
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }))
+    }
+}
+
+/// Folders that nobody but an action changes: not the top, `in` and `out`, which each action is given
+/// anew.
+fn fixed() -> impl Iterator<Item = PathBuf> {
+    let inside = POINTS.iter().map(|p| Path::new(PRIVATE_TMP).join(p));
+    ["home", "tmp", PRIVATE_TMP, PRIVATE_SHM].into_iter().map(PathBuf::from).chain(inside)
 }
 
 impl Workplace {
     /// A new one in a store.
     pub(crate) fn new(store: &Store) -> Result<Self> {
         let scratch = store.scratch("action-")?;
+        let top = scratch.path();
         for dir in FOLDERS {
-            fs::create_dir(scratch.path().join(dir))?;
+            fs::create_dir(top.join(dir))?;
         }
         for point in POINTS {
-            fs::create_dir(scratch.path().join(PRIVATE_TMP).join(point))?;
+            fs::create_dir(top.join(PRIVATE_TMP).join(point))?;
         }
-        let owned = owned(&fs::symlink_metadata(scratch.path().join("out"))?);
-        Ok(Self { scratch, owned })
+        let exact = changes_show(&top.join("out"))?;
+        let mut made = Vec::new();
+        for path in fixed().chain([PathBuf::new(), PathBuf::from("in"), PathBuf::from("out")]) {
+            if let Some(folder) = Made::of(&top.join(&path))? {
+                made.push((path, folder));
+            }
+        }
+        Ok(Self { scratch, made, exact })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -51,62 +103,77 @@ impl Workplace {
         self.renew().is_ok_and(|renewed| renewed).then_some(self)
     }
 
+    /// Nothing is removed or made before everything was looked at.
     fn renew(&self) -> io::Result<bool> {
         let top = self.path();
+        if !self.exact {
+            return Ok(false);
+        }
         for entry in std::fs::read_dir(top)? {
             let name = entry?.file_name();
             if name != REQUEST && !FOLDERS.iter().any(|f| name == **f) {
                 return Ok(false);
             }
         }
-        let out = top.join("out");
-        sim_store::tree::remove_all(&out)?;
-        std::fs::create_dir(&out)?;
-        let inputs = top.join("in");
-        for entry in std::fs::read_dir(&inputs)? {
+        for path in fixed() {
+            if Made::of(&top.join(&path))? != self.as_made(&path) {
+                return Ok(false);
+            }
+        }
+        for path in ["", "in"] {
+            // Changed by whoever gave the action its inputs, so their times say nothing.
+            let (Some(now), Some(made)) =
+                (Made::of(&top.join(path))?, self.as_made(Path::new(path)))
+            else {
+                return Ok(false);
+            };
+            if now != (Made { changed: now.changed, ..made }) {
+                return Ok(false);
+            }
+        }
+        // Written again in place: no other name may lead to it.
+        let request = std::fs::symlink_metadata(top.join(REQUEST))?;
+        if !request.is_file() || request.nlink() != 1 {
+            return Ok(false);
+        }
+        let mut links = Vec::new();
+        for entry in std::fs::read_dir(top.join("in"))? {
             let entry = entry?;
             if !entry.file_type()?.is_symlink() {
                 return Ok(false);
             }
-            std::fs::remove_file(entry.path())?;
+            links.push(entry.path());
         }
-        let private = top.join(PRIVATE_TMP);
-        let mut folders = vec![inputs, top.join("home"), top.join("tmp"), top.join(PRIVATE_SHM)];
-        folders.extend(POINTS.iter().map(|p| private.join(p)));
-        for folder in folders {
-            if !self.as_made(&folder)? || std::fs::read_dir(&folder)?.next().is_some() {
-                return Ok(false);
-            }
-        }
-        if !self.as_made(&private)? || std::fs::read_dir(&private)?.count() != POINTS.len() {
+        links.iter().try_for_each(std::fs::remove_file)?;
+        std::fs::remove_file(top.join(REQUEST))?;
+        let out = top.join("out");
+        sim_store::tree::remove_all(&out)?;
+        std::fs::create_dir(&out)?;
+        Ok(true)
+    }
+
+    fn as_made(&self, path: &Path) -> Option<Made> {
+        self.made.iter().find(|(p, _)| p == path).map(|(_, made)| *made)
+    }
+}
+
+/// Whether the file system notes every change with another time: older ones tick every few
+/// milliseconds, in which a small action can come and go.
+fn changes_show(folder: &Path) -> io::Result<bool> {
+    let times = || -> io::Result<_> {
+        let meta = std::fs::symlink_metadata(folder)?;
+        Ok((meta.ctime(), meta.ctime_nsec(), meta.permissions()))
+    };
+    let mut last = times()?;
+    for _ in 0..3 {
+        std::fs::set_permissions(folder, last.2.clone())?;
+        let now = times()?;
+        if (now.0, now.1) == (last.0, last.1) {
             return Ok(false);
         }
-        // Written again in place: no other name may lead to it.
-        let request = top.join(REQUEST);
-        let meta = std::fs::symlink_metadata(&request)?;
-        Ok(meta.is_file()
-            && meta.nlink() == 1
-            && meta.mode() & 0o7777 & !0o022 == 0o644
-            && plain(&request))
+        last = now;
     }
-
-    fn as_made(&self, folder: &Path) -> io::Result<bool> {
-        let meta = std::fs::symlink_metadata(folder)?;
-        Ok(meta.is_dir() && owned(&meta) == self.owned && plain(folder))
-    }
-}
-
-fn owned(meta: &Metadata) -> (u32, u32, u32) {
-    (meta.mode(), meta.uid(), meta.gid())
-}
-
-/// Whether there are no extended attributes, such as access lists that new files would take over.
-fn plain(path: &Path) -> bool {
-    let mut names = [0u8; 256];
-    match rustix::fs::llistxattr(path, &mut names) {
-        Ok(length) => length == 0,
-        Err(e) => e == rustix::io::Errno::NOTSUP,
-    }
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -130,6 +197,7 @@ mod tests {
         let place = place.again().expect("as it was made");
         assert_eq!(fs::read_dir(place.path().join("in")).expect("in").count(), 0);
         assert_eq!(fs::read_dir(place.path().join("out")).expect("out").count(), 0);
+        fs::write(place.path().join(REQUEST), "{}").expect("write");
         fs::remove_dir(place.path().join("out")).expect("taken");
         assert!(place.again().is_some());
     }
@@ -138,7 +206,7 @@ mod tests {
     fn any_trace_ends_it() {
         let mode = |m| std::fs::Permissions::from_mode(m);
         type Trace<'t> = (&'t str, &'t dyn Fn(&Path));
-        let traces: [Trace<'_>; 8] = [
+        let traces: [Trace<'_>; 11] = [
             ("a file", &|p| fs::write(p.join("status.json"), "").expect("write")),
             ("a file in home", &|p| fs::write(p.join("home/x"), "").expect("write")),
             ("a file in its /tmp", &|p| fs::write(p.join("private-tmp/x"), "").expect("write")),
@@ -152,6 +220,19 @@ mod tests {
                 fs::hard_link(p.join(REQUEST), p.join("out/x")).expect("link");
                 fs::rename(p.join("out"), p.join("../elsewhere")).expect("taken");
             }),
+            ("a link in place of its inputs", &|p| {
+                fs::create_dir(p.join("../victim")).expect("mkdir");
+                symlink("/x", p.join("../victim/l")).expect("link");
+                fs::remove_dir(p.join("in")).expect("rm");
+                symlink("../victim", p.join("in")).expect("link");
+            }),
+            ("another mode of the folder itself", &|p| {
+                fs::set_permissions(p, mode(0o711)).expect("chmod");
+            }),
+            ("another time", &|p| {
+                let home = fs::File::open(p.join("home")).expect("open");
+                home.file().set_modified(std::time::UNIX_EPOCH).expect("touch");
+            }),
             ("no request", &|p| fs::remove_file(p.join(REQUEST)).expect("rm")),
         ];
         for (what, leave) in traces {
@@ -160,6 +241,10 @@ mod tests {
             leave(&path);
             assert!(place.again().is_none(), "{what}");
             assert!(!path.exists(), "{what}");
+            let victim = path.with_file_name("victim").join("l");
+            assert!(
+                !path.with_file_name("victim").exists() || fs::symlink_metadata(victim).is_ok()
+            );
         }
     }
 }

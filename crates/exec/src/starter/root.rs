@@ -82,18 +82,6 @@ fn detach(path: &Path) -> io::Result<()> {
     check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })
 }
 
-/// Enters a user and a mount namespace; inside, this user keeps its number.
-fn new_user() -> Step<()> {
-    // SAFETY: these take no pointers.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // SAFETY: as above; the caller has one thread, which `unshare` demands.
-    let result = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
-    step("a user namespace", check(result))?;
-    step("setgroups", std::fs::write("/proc/self/setgroups", "deny"))?;
-    step("uid_map", std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")))?;
-    step("gid_map", std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")))
-}
-
 /// The place of a host path below another root.
 fn below(root: &str, path: &Path) -> PathBuf {
     Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
@@ -114,7 +102,9 @@ fn bind(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Builds the root and goes there. The old one is gone afterwards.
 pub(crate) fn build(view: &RootView) -> Step<()> {
-    new_user()?;
+    step("a user namespace", own_user())?;
+    // SAFETY: it takes no pointer; this process has one thread.
+    step("a mount namespace", check(unsafe { libc::unshare(libc::CLONE_NEWNS) }))?;
     let none = Path::new("");
     let private = libc::MS_REC | libc::MS_PRIVATE;
     step("private mounts", mount(none, Path::new("/"), "", private, ""))?;
@@ -130,7 +120,10 @@ pub(crate) fn build(view: &RootView) -> Step<()> {
     step("the new root", mount(Path::new("/new"), Path::new("/new"), "", libc::MS_BIND, ""))?;
 
     for path in &view.read {
-        step(path.display(), show(view, path))?;
+        step(path.display(), show(path))?;
+    }
+    for (path, target) in &view.links {
+        step(path.display(), link(path, target))?;
     }
     for dir in ["/new/proc", "/new/dev", "/new/dev/shm", "/new/tmp"] {
         step(dir, std::fs::create_dir_all(dir))?;
@@ -158,23 +151,23 @@ pub(crate) fn build(view: &RootView) -> Step<()> {
     step("the root read-only", read_only(Path::new("/"), false))
 }
 
-/// Shows one host path in the new root, read-only.
-fn show(view: &RootView, path: &Path) -> io::Result<()> {
+/// Shows one host path in the new root, read-only. It has no link in it.
+fn show(path: &Path) -> io::Result<()> {
     let (from, to) = (below("/old", path), below("/new", path));
-    // The old root is mounted elsewhere: only links with a relative target still lead anywhere.
-    if let Ok(target) = std::fs::read_link(&from) {
-        let parent = path.parent().unwrap_or(path);
-        let shown =
-            view.read.iter().any(|p| **p != *path && parent.join(&target).starts_with(&**p));
-        if shown {
-            if let Some(parent) = to.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            return symlink(target, to);
-        }
-    }
     bind(&from, &to)?;
     read_only(&to, true)
+}
+
+/// A link in the new root, unless something is there.
+fn link(path: &Path, target: &Path) -> io::Result<()> {
+    let at = below("/new", path);
+    if at.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(parent) = at.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    symlink(target, at)
 }
 
 fn source_place(index: usize) -> PathBuf {
@@ -186,6 +179,17 @@ fn source_place(index: usize) -> PathBuf {
 pub(crate) fn enter(place: &Place) -> io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(Path::new("proc"), Path::new("/proc"), "proc", flags, "")?;
+    // To root, with or without capabilities, these are files of its own: switches of the machine.
+    // SAFETY: it takes nothing and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    let switches = ["sys", "irq", "bus", "fs", "acpi", "sysrq-trigger"];
+    for part in switches.iter().filter(|_| root) {
+        let path = Path::new("/proc").join(part);
+        if path.exists() {
+            mount(&path, &path, "", libc::MS_BIND | libc::MS_REC, "")?;
+            read_only(&path, true)?;
+        }
+    }
     let mut points = false;
     for Mount { source, part, to } in &place.mounts {
         let mut from = source_place(*source);
@@ -219,6 +223,25 @@ pub(crate) fn enter(place: &Place) -> io::Result<()> {
         loopback_up();
     }
     Ok(())
+}
+
+/// Enters a user namespace, in which this user keeps its number. Keyrings of a user are those of a
+/// user in a namespace, so every action has one of its own.
+pub(crate) fn own_user() -> io::Result<()> {
+    // SAFETY: these take no pointers that are not null.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: as above; the caller has one thread, which `unshare` demands.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Begins a session keyring of its own. A kernel without keyrings has nothing to leave.
+pub(crate) fn own_keyring() {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: a command and a null name.
+    unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<u8>()) };
 }
 
 /// Brings `lo` up; without it a program cannot even talk to itself. Failing is harmless.

@@ -181,7 +181,7 @@ fn prepare(request: &Request, fds: &Fds, parent: &OwnedFd) -> io::Result<()> {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
         // The caller's settings of signals are none of the program's business.
-        for signal in 1..32 {
+        for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut empty: libc::sigset_t = std::mem::zeroed();
@@ -201,7 +201,9 @@ fn execute(request: &Request, fds: Fds) -> io::Result<std::convert::Infallible> 
     // SAFETY: system calls with integers and pointers to live C strings.
     unsafe {
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        root::own_keyring();
         if request.place.is_some() {
+            root::own_user()?;
             root::drop_capabilities()?;
         }
         root::chdir(&request.cwd)?;

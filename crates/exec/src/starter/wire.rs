@@ -42,8 +42,10 @@ impl std::ops::Deref for HostPath {
 /// What the root of a confined process shows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RootView {
-    /// Host paths, read-only, at the same place.
+    /// Host paths without links in them, read-only, at the same place.
     pub(crate) read: Vec<HostPath>,
+    /// Links, and where they lead.
+    pub(crate) links: Vec<(HostPath, HostPath)>,
     /// Devices.
     pub(crate) devices: Vec<HostPath>,
     /// Folders of which each request names parts, with whether they are read-only.
