@@ -189,6 +189,9 @@ fn the_score_is_the_geometric_mean_over_the_cases() {
         add(f, &rapier(), &[2.0; 3]);
         add(f, &pile(&Spec::default()), &[1.0; 3]);
         add(f, &pile(&rapier()), &[8.0; 3]);
+        // Settings beside an adapter's own are rows, and no case that the baseline lacks.
+        let tuned = Some(json!({"substeps": 1}));
+        add(f, &Spec { settings: tuned, ..rapier() }, &[0.1; 3]);
         // Another stage is another suite, with a score of its own.
         add(f, &Spec { stage: "large", ..Spec::default() }, &[1.0; 3]);
         add(f, &Spec { stage: "large", ..rapier() }, &[0.25; 3]);
