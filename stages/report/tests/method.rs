@@ -8,7 +8,8 @@ mod site;
 
 use fixture::{Fixture, record};
 use serde_json::{Value, json};
-use sim_model::Class;
+use sim_model::{Class, Conditions};
+
 use sim_model::request::StageStatus;
 use site::Site;
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ struct Spec {
     steps: u64,
     outcome: &'static str,
     accuracy: Vec<(&'static str, f64)>,
+    noisy: bool,
 }
 
 impl Default for Spec {
@@ -44,6 +46,7 @@ impl Default for Spec {
             steps: 100,
             outcome: "ok",
             accuracy: vec![],
+            noisy: false,
         }
     }
 }
@@ -87,7 +90,11 @@ fn add(fixture: &mut Fixture, spec: &Spec, times: &[f64]) {
                 .expect("write");
             path
         });
-        let r = record(&label, "trial", Class::Measured);
+        let mut r = record(&label, "trial", Class::Measured);
+        if spec.noisy {
+            let noisy = vec!["other processes used 23 % of the CPU time".to_owned()];
+            r.conditions = Some(Conditions { noisy, ..Conditions::default() });
+        }
         fixture.put_record(&r, None);
         let mut args: BTreeMap<String, Value> = BTreeMap::from([
             ("engine".to_owned(), json!(engine)),
@@ -182,6 +189,9 @@ fn the_score_is_the_geometric_mean_over_the_cases() {
         add(f, &rapier(), &[2.0; 3]);
         add(f, &pile(&Spec::default()), &[1.0; 3]);
         add(f, &pile(&rapier()), &[8.0; 3]);
+        // Settings beside an adapter's own are rows, and no case that the baseline lacks.
+        let tuned = Some(json!({"substeps": 1}));
+        add(f, &Spec { settings: tuned, ..rapier() }, &[0.1; 3]);
         // Another stage is another suite, with a score of its own.
         add(f, &Spec { stage: "large", ..Spec::default() }, &[1.0; 3]);
         add(f, &Spec { stage: "large", ..rapier() }, &[0.25; 3]);
@@ -342,6 +352,21 @@ fn error_against_cost_is_the_first_figure_with_its_numbers() {
     assert!((cost - 1.1).abs() < 1e-9, "{cost}");
     // Not among the workloads that are ranked and scored.
     assert_eq!(scores(&site).len(), 1);
+}
+
+#[test]
+fn noise_that_was_recorded_is_said_wherever_it_counts() {
+    let site = written(|f| {
+        add(f, &Spec::default(), &[1.0; 3]);
+        add(f, &Spec { noisy: true, ..rapier() }, &[2.0; 3]);
+        add(f, &Spec { noisy: true, ..control("a") }, &[1.0; 3]);
+        add(f, &control("b"), &[1.0; 3]);
+    });
+    let index = &site.pages["index.html"];
+    assert!(index.contains("The machine was not quiet: 6 of 12 timings are marked noisy"));
+    assert!(index.contains("3 observations marked noisy"), "in the verdict");
+    assert!(index.contains("<span class=\"word warn\">3 noisy</span>"), "beside the control");
+    assert!(scores(&site)[0]["words"].contains("3 observations marked noisy"));
 }
 
 #[test]

@@ -62,8 +62,8 @@ pub(crate) fn page<'a>(
     let all = || ctx.cases.run_for(Purpose::Performance);
     let has_timed = all().next().is_some();
     let mut precision = quantities(ctx, None, "");
-    let more_precision = precision.len().saturating_sub(room.figures());
-    precision.truncate(room.figures());
+    let more_precision = precision.len().saturating_sub(room.frontiers());
+    precision.truncate(room.frontiers());
     let mut controls = controls(ctx, "");
     controls.truncate(room.rows());
     Index {

@@ -132,12 +132,17 @@ impl Room {
 
     /// Cells of a table; a longer one is linked as data.
     pub(crate) fn cells(self) -> usize {
-        [700, 300, 120, 40, 0][self.0]
+        [700, 300, 300, 120, 0][self.0]
     }
 
     /// Figures; further ones are on the scenes' pages.
     pub(crate) fn figures(self) -> usize {
-        [16, 12, 8, 4, 1][self.0]
+        [16, 8, 4, 2, 1][self.0]
+    }
+
+    /// Figures of error against cost, which stand first and give way last.
+    pub(crate) fn frontiers(self) -> usize {
+        [16, 16, 8, 8, 2][self.0]
     }
 
     /// Rows of other lists; the rest is counted.

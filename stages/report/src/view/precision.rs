@@ -52,7 +52,6 @@ pub(crate) struct DtRow {
 pub(crate) struct PointCell {
     pub(crate) error: String,
     pub(crate) cost: String,
-    pub(crate) title: String,
     pub(crate) class: &'static str,
     pub(crate) href: String,
 }
@@ -171,7 +170,6 @@ fn quantity(
             cells[place] = Some(PointCell {
                 error: significant(error.median, 3),
                 cost: significant(cost.median, 3),
-                title: title.clone(),
                 class: if m.complete { "" } else { "part" },
                 href: href.clone(),
             });

@@ -39,7 +39,8 @@ pub(crate) struct ScoreRow {
 
 /// The scores of all suites that time workloads.
 pub(crate) fn scores(ctx: &Ctx<'_>) -> Vec<SuiteScore> {
-    let cases = || ctx.cases.run_for(Purpose::Performance);
+    // Settings of one engine are no case of the others.
+    let cases = || ctx.cases.run_for(Purpose::Performance).filter(|c| c.variant.is_empty());
     let suites: BTreeSet<&str> = cases().map(|c| c.suite.as_str()).collect();
     suites
         .into_iter()

@@ -246,7 +246,10 @@ fn row(ctx: &Ctx<'_>, metric: &Metric<'_>, case: &Case, root: &str, scale: Optio
         })
         .collect();
     Row {
-        size: whole(case.size),
+        size: match case.variant.as_str() {
+            "" => whole(case.size),
+            variant => format!("{}, {}", whole(case.size), text::line(variant)),
+        },
         worlds: whole(case.worlds),
         steps: whole(case.steps),
         timestep: timestep(case.timestep),
