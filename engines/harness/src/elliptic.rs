@@ -57,11 +57,9 @@ mod tests {
     /// Abramowitz and Stegun, table 17.1, by the parameter m = k²: 0, 0.5, 0.9.
     #[test]
     fn the_integral_is_that_of_the_tables() {
-        for (m, value) in [
-            (0.0, FRAC_PI_2),
-            (0.5, 1.854_074_677_301_372),
-            (0.9, 2.578_092_113_348_173),
-        ] {
+        for (m, value) in
+            [(0.0, FRAC_PI_2), (0.5, 1.854_074_677_301_372), (0.9, 2.578_092_113_348_173)]
+        {
             near(complete(f64::sqrt(m)), value, 1e-14);
         }
     }
