@@ -665,3 +665,28 @@ fn a_reader_that_goes_away_is_no_panic() {
     let out = command.stdout(writer).stderr(std::process::Stdio::piped()).output().expect("run");
     assert_eq!(String::from_utf8_lossy(&out.stderr), "");
 }
+
+/// A collector that keeps a thing can say for whom.
+#[test]
+fn the_store_says_what_keeps_a_thing() {
+    let env = TestEnv::with_pipeline(
+        "[pipeline]\nname = \"chain\"\n\
+         [[stage]]\nname = \"a\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"cat text > {out}/x\"]\ninputs.text = \"text\"\n\
+         [[stage]]\nname = \"b\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"cat {inputs.a}/x > {out}/x\"]\ninputs.a = \"a\"\n",
+    );
+    env.write("text", "one\n");
+    env.run_ok(&[]);
+    let old = env.record("a");
+    let tree = old.output.as_ref().expect("an output").digest.to_string();
+    let why = |what: &str| env.sim(["store", "why", what]).expect(0).out();
+    assert_eq!(why("b"), "root chain: b\n");
+    assert_eq!(why(&tree[..12]), "root chain: a\n");
+    // Only through `b`, where the root names `b` alone.
+    env.sim(["store", "pin", "chain", "kept"]).expect(0);
+    env.write("text", "two\n");
+    env.run_ok(&[]);
+    assert_eq!(why(&tree), "root pin.kept: a\n");
+    env.sim(["store", "unpin", "kept"]).expect(0);
+    assert_eq!(why(&old.key.to_string()), "no root reaches it: `store gc` removes it\n");
+    env.sim(["store", "why", "nothing"]).expect(7);
+}

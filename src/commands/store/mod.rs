@@ -2,6 +2,7 @@
 
 mod crates;
 mod du;
+mod why;
 
 use crate::error::{CliError, CliResult, exit};
 use crate::find;
@@ -49,6 +50,11 @@ pub(crate) enum StoreCommand {
         /// With --logs-older-than, remove logs of actions that failed, too
         #[arg(long, requires = "logs_older_than")]
         failed_logs: bool,
+    },
+    /// Say what keeps a thing: the way from each root to it
+    Why {
+        /// A label, or the beginning of a key, or of the digest of a tree or log
+        what: String,
     },
     /// Keep what a pipeline's last run reached, under another name
     Pin {
@@ -166,6 +172,7 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
             said(&moved, "taken from", file);
             Ok(exit::OK)
         }
+        StoreCommand::Why { what } => why::why(global, &store, what),
         StoreCommand::Path { what } => {
             let record = find::record(&store, what)?.record;
             let tree = record.output.as_ref().ok_or_else(|| {
