@@ -112,7 +112,7 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
 
     let cancel = Cancel::new()?;
     let signal = on_signal(&cancel)?;
-    let mut progress = Progress::new(global, "");
+    let mut progress = Progress::new(global, &store);
     let summary = sim_exec::run(
         &store,
         &project.plan,
@@ -124,7 +124,7 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     )?;
     let code = verdict(&project, &summary);
     if !global.json {
-        say_summary(&project, &summary, args.sandbox, progress.failures());
+        say_summary(&project, &args.pipeline, &summary, args.sandbox, progress.failures());
     }
     if summary.interrupted {
         let by = signal.load(std::sync::atomic::Ordering::SeqCst);
@@ -153,7 +153,7 @@ fn nothing_to_do(
     store: &Store,
     question: &Digest,
 ) -> Result<Option<u8>, CliError> {
-    let mut progress = Progress::new(global, "");
+    let mut progress = Progress::new(global, store);
     let settled = sim_exec::run_settled(
         store,
         question,
@@ -215,11 +215,26 @@ fn verdict(project: &Project, summary: &Summary) -> u8 {
     if !statuses.is_empty() {
         return exit::GATE;
     }
+    // What could not be keyed for a reason of its own; what needed it only follows.
+    let mut own = summary.outcomes.iter().filter_map(|(i, o)| {
+        let own = o.status.is_none() && !o.reason.ends_with(" did not end well");
+        own.then_some((&project.plan.actions[*i].label, &o.reason))
+    });
+    let missing = |(label, reason): (&String, &String)| {
+        reason.starts_with(&format!("action {label} needs ")) && reason.ends_with(" is not on PATH")
+    };
+    if let Some(first) = own.next()
+        && missing(first)
+        && own.all(missing)
+    {
+        return exit::MISSING;
+    }
     if summary.skipped > 0 || project.plan.actions.is_empty() { exit::ACTION } else { exit::OK }
 }
 
 fn say_summary(
     project: &Project,
+    typed: &std::path::Path,
     summary: &Summary,
     asked_for: SandboxPolicy,
     failures: &[(String, String)],
@@ -250,7 +265,8 @@ fn say_summary(
         }
     }
     if let Some((label, _)) = failures.first() {
-        text::say(&format!("hint: `sim-pipe log {} '{label}'` prints its log", project.file));
+        let file = sim_provenance::shell::line([&*typed.display().to_string()]);
+        text::say(&format!("hint: `sim-pipe log {file} '{label}'` prints its log"));
     }
     let nothing = summary.ran == 0 && summary.skipped == 0 && !summary.interrupted;
     let what = if summary.interrupted {

@@ -23,7 +23,7 @@ fn plan_says_what_would_run_and_writes_nothing_but_caches() {
 two: 0 reused · 1 to run · 1 behind those
 ",
     );
-    assert_eq!(env.records().len(), 0);
+    assert!(!env.store_path().exists());
     env.run_ok(&[]);
     assert_text(
         &shown(&env, &["plan", "pipeline.toml"], 0),
@@ -156,6 +156,97 @@ upper: [PROJECT]/.sim-pipe/trees/[HASH] should hash to [HASH], it hashes to [HAS
 two: 3 findings · 1 key recomputed · 2 records, 2 trees and 0 logs hashed again ([SIZE])
 ",
     );
+}
+
+#[test]
+fn plan_makes_no_store_and_import_makes_one() {
+    let env = two();
+    let before = env.sim(["plan", "pipeline.toml"]).expect(0).err();
+    assert!(before.contains("2 to run") || before.contains("1 behind"), "{before}");
+    assert!(!env.store_path().exists());
+    env.write("other/file", "no store");
+    env.sim(["--store", "other", "plan", "pipeline.toml"]).expect(8);
+    env.sim(["--store", "other/file", "plan", "pipeline.toml"]).expect(8);
+    env.run_ok(&[]);
+    env.sim(["store", "export", "all.simpipe", "--inputs"]).expect(0);
+    std::fs::create_dir(env.path("elsewhere")).expect("mkdir");
+    let import = || env.cmd(["store", "import", "../all.simpipe"]);
+    // A store above the working folder is the one that is meant.
+    import().cwd(&env.path("elsewhere")).run().expect(0);
+    assert!(!env.path("elsewhere/.sim-pipe").exists());
+    sim_store::tree::remove_all(&env.store_path()).expect("remove");
+    import().cwd(&env.path("elsewhere")).run().expect(0);
+    env.cmd(["store", "verify"]).cwd(&env.path("elsewhere")).run().expect(0);
+    env.sim(["--store", "third", "store", "import", "all.simpipe"]).expect(0);
+    env.sim(["--store", "third", "store", "verify"]).expect(0);
+}
+
+#[test]
+fn paths_are_shown_as_they_were_typed() {
+    let env = TestEnv::new();
+    env.write(
+        "lab/q.toml",
+        "[pipeline]\nname = \"q\"\n[[stage]]\nname = \"x\"\nkind = \"command\"\n\
+         run = [\"sh\", \"-c\", \"exit 3\"]\n",
+    );
+    let out = env.sim(["run", "lab/q.toml"]);
+    assert!(out.expect(4).stderr.contains("`sim-pipe log lab/q.toml 'x'`"), "{out}");
+    env.replace("lab/q.toml", "kind", "kin");
+    let out = env.sim(["plan", "lab/q.toml"]);
+    assert!(out.expect(3).stderr.contains("--> lab/q.toml:"), "{out}");
+    let out = env.sim(["new", "my proj"]);
+    assert!(out.expect(0).stderr.contains("sim-pipe run 'my proj/pipeline.toml'"), "{out}");
+}
+
+#[test]
+fn every_line_of_json_names_its_run() {
+    let env = two();
+    for _ in 0..2 {
+        let out = env.sim(["--json", "run", "pipeline.toml"]);
+        let newest = env.journals().into_iter().next_back().expect("a journal");
+        let id = newest.file_stem().expect("a name").to_string_lossy().into_owned();
+        let lines = out.expect(0).json();
+        assert!(!lines.is_empty());
+        for line in lines {
+            assert_eq!(line["run"], id.as_str(), "{line}");
+        }
+    }
+    let out = env.sim(["--json", "query", "select label from actions order by label"]);
+    assert_eq!(out.expect(0).json().len(), 2);
+    assert_eq!(env.sim(["--json", "query", "from actions limit 0"]).expect(0).stdout, "");
+}
+
+#[test]
+fn a_label_means_what_the_newest_run_reached() {
+    let stage = |name: &str, said: &str| {
+        format!(
+            "[[stage]]\nname = \"{name}\"\nkind = \"command\"\n\
+             run = [\"sh\", \"-c\", \"echo {said} | tee {{out}}/x\"]\n"
+        )
+    };
+    let pipeline = |a: &str| {
+        format!("[pipeline]\nname = \"labels\"\n{}{}", stage("a", a), stage("b", "other"))
+    };
+    let env = TestEnv::with_pipeline(&pipeline("first"));
+    env.run_ok(&[]);
+    env.write("pipeline.toml", pipeline("second"));
+    env.run_ok(&["--only", "a"]);
+    let means = |said: &str| {
+        assert_eq!(env.sim(["log", "pipeline.toml", "a"]).expect(0).stdout, said);
+        assert_eq!(env.sim(["log", "a"]).expect(0).stdout, said);
+        let path = env.sim(["store", "path", "a"]).expect(0).stdout.clone();
+        assert_eq!(std::fs::read_to_string(format!("{}/x", path.trim())).expect("read"), said);
+        env.sim(["repeat", "a", "again"]).expect(0);
+        let script = std::fs::read_to_string(env.path("again/run.sh")).expect("read");
+        assert!(script.contains(said.trim()), "{script}");
+        sim_store::tree::remove_all(&env.path("again")).expect("remove");
+    };
+    means("second\n");
+    assert_eq!(env.sim(["log", "pipeline.toml", "b"]).expect(0).stdout, "other\n");
+    // Back to what is recorded already: the newest run counts, not the newest record.
+    env.write("pipeline.toml", pipeline("first"));
+    env.run_ok(&[]);
+    means("first\n");
 }
 
 #[test]
@@ -377,7 +468,7 @@ fn a_store_travels_in_a_file() {
     // A damaged archive is refused, wherever the damage is, and leaves the store as it was.
     let bytes = fs::read(env.path("two.simpipe")).expect("read");
     for at in (0..bytes.len()).step_by(bytes.len() / 23 + 1) {
-        let third = TestEnv::with_pipeline(TWO);
+        let third = two();
         third.write("text.txt", "hello\n");
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
@@ -436,7 +527,7 @@ fn new_makes_a_project_that_runs() {
         &shown(&env, &["new", "My fall"], 0),
         "
 made My fall: a pipeline of two stages and a report
-next: sim-pipe run My fall/pipeline.toml
+next: sim-pipe run 'My fall/pipeline.toml'
 ",
     );
     let project = env.path("My fall");
