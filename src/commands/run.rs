@@ -131,6 +131,9 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
         return Ok(if by == 0 { exit::INTERRUPTED } else { 128u8.saturating_add(by as u8) });
     }
     lay_out_sites(global, &project, &store, &summary, args.output.as_deref())?;
+    if code == exit::OK && summary.ran > 0 && !global.json && !global.quiet {
+        say_where(&project, &summary);
+    }
     let Some(rounds) = args.check else {
         // Taking ten thousand actions apart, right before the program ends, takes a while.
         std::mem::forget((project, summary));
@@ -277,6 +280,19 @@ fn say_summary(
         "done"
     };
     text::say(&format!("{}: {what} · {} · {time}", project.plan.name, parts.join(" · ")));
+}
+
+/// Where there is no site to look at: how to find what was made.
+fn say_where(project: &Project, summary: &Summary) {
+    let actions = &project.plan.actions;
+    if actions.iter().any(|a| a.kind == "report") {
+        return;
+    }
+    let made = |i: &usize| summary.outcomes.get(i).is_some_and(|o| o.output.is_some());
+    if let Some(last) = (0..actions.len()).rev().find(made) {
+        let label = &actions[last].label;
+        text::say(&format!("hint: `sim-pipe store path '{label}'` says where its output is"));
+    }
 }
 
 /// Lays out the output of every report stage.
