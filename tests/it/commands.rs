@@ -181,6 +181,61 @@ fn plan_makes_no_store_and_import_makes_one() {
     env.sim(["--store", "third", "store", "verify"]).expect(0);
 }
 
+/// An archive of two members: the mark, and one that is anything.
+fn forged(name: &str, kind: u8, target: &str) -> Vec<u8> {
+    let header = |name: &str, kind: u8, target: &str| {
+        let mut h = [0_u8; 512];
+        h[..name.len()].copy_from_slice(name.as_bytes());
+        h[100..108].copy_from_slice(b"0000644\0");
+        h[124..136].copy_from_slice(b"00000000000\0");
+        h[136..148].copy_from_slice(b"00000000000\0");
+        h[148..156].copy_from_slice(b"        ");
+        h[156] = kind;
+        h[157..157 + target.len()].copy_from_slice(target.as_bytes());
+        h[257..265].copy_from_slice(b"ustar  \0");
+        let sum: u32 = h.iter().map(|b| u32::from(*b)).sum();
+        h[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        h
+    };
+    let mut tar = header("sim-pipe-export 1", b'0', "").to_vec();
+    tar.extend(header(name, kind, target));
+    tar.extend([0; 1024]);
+    // A frame of zstd with one raw block.
+    let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];
+    out.extend(&(1 | (tar.len() as u32) << 3).to_le_bytes()[..3]);
+    out.extend(tar);
+    out
+}
+
+#[test]
+fn a_forged_archive_is_refused_also_in_a_crate() {
+    let env = two();
+    env.run_ok(&[]);
+    let trees = env.store_path().join("trees").display().to_string();
+    let before = env.output("upper", "upper.txt");
+    for (name, kind, target, said) in [
+        ("trees", b'2', "../../trees", "trees is a link where"),
+        ("trees", b'2', &*trees, "trees is a link where"),
+        ("trees", b'1', "../../trees", "trees is a hard link"),
+        ("trees/../../x", b'0', "", "would be written outside"),
+    ] {
+        let archive = forged(name, kind, target);
+        env.write("evil.simpipe", &archive);
+        env.write("crate/store.simpipe", &archive);
+        let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        zip.start_file("store.simpipe", zip::write::SimpleFileOptions::default()).expect("zip");
+        zip.write_all(&archive).expect("zip");
+        env.write("crate.zip", zip.finish().expect("zip").into_inner());
+        for from in ["evil.simpipe", "crate", "crate.zip"] {
+            let out = env.sim(["store", "import", from]);
+            assert!(out.expect(8).stderr.contains(said), "{out}");
+            assert!(!out.stderr.contains("--repair"), "{out}");
+            assert_eq!(env.output("upper", "upper.txt"), before);
+        }
+    }
+    env.assert_store_clean();
+}
+
 #[test]
 fn paths_are_shown_as_they_were_typed() {
     let env = TestEnv::new();
