@@ -4,8 +4,10 @@ use crate::error::{CliError, exit};
 use crate::text;
 use sim_model::event::{Event, Line};
 use sim_model::{Digest, Record, Status};
-use sim_store::{Root, Store};
+use sim_store::{Root, RootEntry, Store};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 
 /// A record, and the name under which it was asked for.
 pub(crate) struct Found {
@@ -26,17 +28,76 @@ impl Found {
     }
 }
 
-/// The newest record whose key begins with `what`, or that was used under the label `what`.
+/// Roots whose name passes, the newest run first.
+fn newest_roots(store: &Store, of: impl Fn(&str) -> bool) -> Result<Vec<Root>, CliError> {
+    let mut roots = Vec::new();
+    for name in store.root_names()?.into_iter().filter(|n| of(n)) {
+        // A damaged one reaches nothing; `store verify` names it.
+        roots.extend(store.root_named(&name).ok().flatten());
+    }
+    // Ids sort by time.
+    let journals = store.journals()?;
+    let mut roots: Vec<(String, Root)> =
+        roots.into_iter().map(|r| (last_run(store, &r, &journals), r)).collect();
+    roots.sort_by(|a, b| b.0.cmp(&a.0));
+    Ok(roots.into_iter().map(|(_, root)| root).collect())
+}
+
+/// The last run that reached just this root. One that had nothing to do leaves the root as it is.
+fn last_run(store: &Store, root: &Root, journals: &[PathBuf]) -> String {
+    for path in journals.iter().rev() {
+        let id = stem(path);
+        if id <= root.run {
+            break;
+        }
+        let mut first = String::new();
+        let read = fs_err::File::open(path).map(|f| BufReader::new(f).read_line(&mut first));
+        let (Ok(Ok(_)), Ok(line)) = (read, serde_json::from_str::<Line>(&first)) else { continue };
+        let Event::RunStarted { pipeline, file, actions, .. } = &line.event else { continue };
+        if *pipeline != root.pipeline || *file != root.file || *actions != root.entries.len() as u64
+        {
+            continue;
+        }
+        let Ok(lines) = store.journal_lines(path) else { continue };
+        let reused: BTreeSet<(&str, &Digest, u32)> = lines
+            .iter()
+            .filter_map(|l| match &l.event {
+                Event::ActionReused { label, key, generation, .. } => {
+                    Some((label.as_str(), key, *generation))
+                }
+                _ => None,
+            })
+            .collect();
+        if root.entries.iter().all(|e| reused.contains(&(e.label.as_str(), &e.key, e.generation))) {
+            return id;
+        }
+    }
+    root.run.clone()
+}
+
+/// What a label means: what the newest root reached under it, else the newest record that is ok, else
+/// the newest record.
+fn labelled(store: &Store, label: &str) -> Result<Option<Record>, CliError> {
+    for root in newest_roots(store, |_| true)? {
+        let Some(e) = root.entries.iter().find(|e| e.label == label) else { continue };
+        if let Ok(Some(record)) = store.record_generation(&e.key, e.generation) {
+            return Ok(Some(record));
+        }
+    }
+    let of_label = store.records()?.0.into_iter().filter(|r| r.label == label);
+    Ok(of_label.max_by_key(|r| (r.status == Status::Ok, r.started_unix_ms, r.generation)))
+}
+
+/// The record that the label `what` means, or the newest whose key begins with `what`.
 pub(crate) fn record(store: &Store, what: &str) -> Result<Found, CliError> {
+    if let Some(record) = labelled(store, what)? {
+        return Ok(Found { record, label: what.to_owned() });
+    }
     let hex = what.len() >= 4 && what.bytes().all(|b| b.is_ascii_hexdigit());
-    let (records, _) = store.records()?;
-    let mut found: Vec<Record> = records
-        .into_iter()
-        .filter(|r| r.label == what || (hex && r.key.to_string().starts_with(what)))
-        .collect();
-    let named = found.iter().any(|r| r.label == what);
+    let mut found = if hex { store.records()?.0 } else { Vec::new() };
+    found.retain(|r| r.key.to_string().starts_with(what));
     let keys: BTreeSet<_> = found.iter().map(|r| r.key).collect();
-    if keys.len() > 1 && !named {
+    if keys.len() > 1 {
         let list: Vec<String> =
             found.iter().take(5).map(|r| format!("{} {}", r.key.short(), r.label)).collect();
         return Err(CliError::new(exit::NOTHING, format!("`{what}` begins {} keys", keys.len()))
@@ -44,7 +105,7 @@ pub(crate) fn record(store: &Store, what: &str) -> Result<Found, CliError> {
     }
     found.sort_by_key(|r| (r.started_unix_ms, r.generation));
     if let Some(record) = found.pop() {
-        let label = if named { what.to_owned() } else { record.label.clone() };
+        let label = record.label.clone();
         return Ok(Found { record, label });
     }
     match reused_as(store, what)? {
@@ -81,14 +142,9 @@ pub(crate) fn observation(store: &Store, what: &str) -> Result<Found, CliError> 
     }
 }
 
-/// The record that the last run used which knew this label, where no action ran under it: its record
-/// was there already, under the label of another.
+/// The record that the last run used which knew this label, where no root reaches it and no action ran
+/// under it: its record was there already, under the label of another.
 fn reused_as(store: &Store, label: &str) -> Result<Option<Record>, CliError> {
-    for (_, root) in store.roots()? {
-        if let Some(e) = root.entries.iter().find(|e| e.label == label) {
-            return Ok(store.record_generation(&e.key, e.generation)?);
-        }
-    }
     for path in store.journals()?.iter().rev() {
         for line in store.journal_lines(path)?.iter().rev() {
             match &line.event {
@@ -105,19 +161,23 @@ fn reused_as(store: &Store, label: &str) -> Result<Option<Record>, CliError> {
     Ok(None)
 }
 
-/// The record that the last run of a pipeline used for a label. A label may be shortened as long as
+/// The record that the newest run of a pipeline, whole or in part, used for a label. A label may be shortened as long as
 /// one action remains.
 pub(crate) fn by_label(store: &Store, pipeline: &str, label: &str) -> Result<Found, CliError> {
-    let mut entries = Vec::new();
-    for name in [pipeline.to_owned(), format!("{pipeline}.part")] {
-        entries.extend(store.root_named(&name)?.into_iter().flat_map(|r| r.entries));
-    }
+    let part = format!("{pipeline}.part");
+    let roots = newest_roots(store, |name| name == pipeline || name == part)?;
+    let mut seen = BTreeSet::new();
+    let mut entries: Vec<RootEntry> = roots.into_iter().flat_map(|r| r.entries).collect();
+    entries.retain(|e| seen.insert(e.label.clone()));
     let exact = entries.iter().find(|e| e.label == label);
     let starting: Vec<_> = entries.iter().filter(|e| e.label.starts_with(label)).collect();
     let entry = match (exact, starting.as_slice()) {
         (Some(e), _) => e,
         (None, [one]) => one,
         (None, []) => {
+            if let Some(record) = labelled(store, label)? {
+                return Ok(Found { record, label: label.to_owned() });
+            }
             return Err(CliError::new(
                 exit::NOTHING,
                 format!("the last run of `{pipeline}` reached no action `{label}`"),

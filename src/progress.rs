@@ -5,6 +5,7 @@ use crate::{env, text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim_exec::Observer;
 use sim_model::event::{EVENT_VERSION, Event, Line};
+use sim_store::{RunId, Store};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,9 @@ pub(crate) struct Progress {
     form: Form,
     quiet: bool,
     colour: bool,
-    run: String,
+    /// Where the journal of the run is, whose name is the run's id.
+    store: Store,
+    run: Option<String>,
     running: Running,
     teller: Option<Teller>,
     failures: Vec<(String, String)>,
@@ -77,7 +80,7 @@ enum Form {
 }
 
 impl Progress {
-    pub(crate) fn new(global: &Global, run: &str) -> Self {
+    pub(crate) fn new(global: &Global, store: &Store) -> Self {
         let form = if global.json {
             Form::Json
         } else if global.no_progress || global.quiet || !env::interactive() {
@@ -97,7 +100,8 @@ impl Progress {
             form,
             quiet: global.quiet,
             colour: env::colour(global.color),
-            run: run.to_owned(),
+            store: store.clone(),
+            run: None,
             running,
             teller,
             failures: Vec::new(),
@@ -141,13 +145,33 @@ impl Progress {
     }
 }
 
+/// The id of the run of this process: its journal is the newest that this process began. Without one,
+/// in a store that cannot be written, an id of its own.
+fn own_run(store: &Store) -> String {
+    let fresh = RunId::new(sim_exec::unix_ms(), std::process::id());
+    let process = fresh.as_str().split_once('-').map_or("", |(_, process)| process);
+    let mut ids = store.journals().unwrap_or_default();
+    ids.retain(|p| {
+        p.file_stem()
+            .and_then(|s| s.to_str())
+            .and_then(|s| s.split_once('-'))
+            .is_some_and(|(_, of)| of == process)
+    });
+    let newest = ids.last().and_then(|p| p.file_stem()).and_then(|s| s.to_str());
+    newest.unwrap_or(fresh.as_str()).to_owned()
+}
+
 impl Observer for Progress {
     fn event(&mut self, _: Option<usize>, event: &Event) {
         if let Form::Json = self.form {
+            if matches!(event, Event::RunStarted { .. }) {
+                self.run = None;
+            }
+            let run = self.run.get_or_insert_with(|| own_run(&self.store)).clone();
             let line = Line {
                 v: EVENT_VERSION,
                 at_unix_ms: sim_exec::unix_ms(),
-                run: self.run.clone(),
+                run,
                 event: event.clone(),
             };
             if let Ok(json) = serde_json::to_string(&line) {
@@ -212,7 +236,13 @@ impl Observer for Progress {
             Event::ActionSkipped { label, because } => {
                 self.ended(label);
                 if !self.quiet {
-                    self.line("skipped", "1;33", &format!("{label}: needs {because}"));
+                    // Because of another action, by its label, or for a reason of its own.
+                    let own = because.strip_prefix(&format!("action {label} "));
+                    let shown = own.map_or_else(
+                        || format!("{label}: needs {because}"),
+                        |own| format!("{label}: it {own}"),
+                    );
+                    self.line("skipped", "1;33", &shown);
                 }
             }
             Event::RunFinished { .. } => {

@@ -115,7 +115,17 @@ impl Project {
                 text::out(&serde_json::json!({"v": 1, "diagnostic": d}).to_string());
             }
         } else if !outcome.diagnostics.is_empty() {
-            text::say(&sim_plan::render(&outcome, env::colour(global.color), env::width()));
+            let from = shown_from(&root);
+            let shown = |file: &str| match root.join(file).exists() {
+                true => from.join(file).display().to_string(),
+                false => file.to_owned(),
+            };
+            text::say(&sim_plan::render_from(
+                &outcome,
+                &shown,
+                env::colour(global.color),
+                env::width(),
+            ));
         }
         let errors = outcome.errors() + outcome.dropped;
         match outcome.plan {
@@ -136,6 +146,27 @@ impl Project {
     /// Opens the store, making it when absent.
     pub(crate) fn store(&self, global: &Global) -> Result<Store, CliError> {
         Ok(Store::open(&self.store_path(global))?)
+    }
+
+    /// Opens the store to look at it. Where there is none it is an empty one that lies elsewhere and
+    /// goes with the guard, so that nothing is made here.
+    pub(crate) fn store_to_look_at(
+        &self,
+        global: &Global,
+    ) -> Result<(Store, Option<tempfile::TempDir>), CliError> {
+        let path = self.store_path(global);
+        if path.metadata().is_ok_and(|m| !m.is_dir()) {
+            return Err(sim_store::StoreError::NotAFolder { root: path }.into());
+        }
+        match Store::open_existing(&path) {
+            Err(sim_store::StoreError::Missing { root }) => {
+                // What could become no store is said now.
+                Store::may_begin(&root)?;
+                let elsewhere = tempfile::Builder::new().prefix("sim-pipe-plan-").tempdir()?;
+                Ok((Store::open(&elsewhere.path().join("store"))?, Some(elsewhere)))
+            }
+            store => Ok((store?, None)),
+        }
     }
 
     /// Executor options with everything at its default.
@@ -182,6 +213,14 @@ impl Project {
     }
 }
 
+/// The root of a project as seen from the working folder, where it is that or lies below it; else
+/// nothing, and paths stay relative to the root.
+fn shown_from(root: &Path) -> PathBuf {
+    let here = std::env::current_dir().and_then(|d| d.canonicalize());
+    let below = here.ok().and_then(|here| root.strip_prefix(here).ok().map(Path::to_path_buf));
+    below.unwrap_or_default()
+}
+
 /// The pipeline file itself, or the only one in a folder.
 fn find_pipeline(path: &Path) -> Result<PathBuf, CliError> {
     if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
@@ -204,19 +243,35 @@ fn find_pipeline(path: &Path) -> Result<PathBuf, CliError> {
     Ok(path)
 }
 
+/// As [`nearest_store`]; where there is none, one is made: where --store or SIM_PIPE_STORE say, else in
+/// `fresh`.
+pub(crate) fn store_or_new(global: &Global, fresh: &Path) -> Result<Store, CliError> {
+    if let Some(path) = global.store.clone().or_else(env::store) {
+        return Ok(Store::open(&path)?);
+    }
+    match find_store()? {
+        Some(path) => Ok(Store::open(&path)?),
+        None => Ok(Store::open(fresh)?),
+    }
+}
+
+/// The nearest `.sim-pipe` at or above the working folder.
+fn find_store() -> Result<Option<PathBuf>, CliError> {
+    let here = std::env::current_dir()?;
+    Ok(here.ancestors().map(|d| d.join(".sim-pipe")).find(|p| p.join("format").is_file()))
+}
+
 /// The store for commands that need no pipeline: --store, SIM_PIPE_STORE, or the nearest `.sim-pipe`
 /// at or above the working folder.
 pub(crate) fn nearest_store(global: &Global) -> Result<Store, CliError> {
     if let Some(path) = global.store.clone().or_else(env::store) {
         return Ok(Store::open_existing(&path)?);
     }
-    let here = std::env::current_dir()?;
-    let found = here.ancestors().map(|d| d.join(".sim-pipe")).find(|p| p.join("format").is_file());
-    match found {
+    match find_store()? {
         Some(path) => Ok(Store::open_existing(&path)?),
         None => Err(CliError::new(
             exit::STORE,
-            format!("there is no store at or above {}", here.display()),
+            format!("there is no store at or above {}", std::env::current_dir()?.display()),
         )
         .hint("`sim-pipe run PIPELINE` makes one beside the pipeline")
         .hint("--store or SIM_PIPE_STORE name one elsewhere")),

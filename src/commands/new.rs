@@ -4,6 +4,7 @@ use crate::error::{CliError, CliResult, exit};
 use crate::text;
 use clap::Args;
 use fs_err as fs;
+use sim_provenance::shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &NewArgs) -> CliResult {
         fs::write(args.folder.join(file), content.replace("@NAME@", &slug))?;
     }
     text::say(&format!("made {}: a pipeline of two stages and a report", args.folder.display()));
-    text::say(&format!("next: sim-pipe run {}", args.folder.join("pipeline.toml").display()));
+    let pipeline = args.folder.join("pipeline.toml").display().to_string();
+    text::say(&format!("next: {}", shell::line(["sim-pipe", "run", &pipeline])));
     Ok(exit::OK)
 }

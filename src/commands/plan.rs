@@ -41,7 +41,7 @@ pub(crate) struct PlanArgs {
 
 pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
     let project = Project::load(global, &args.pipeline, &args.set)?;
-    let store = project.store(global)?;
+    let (store, _elsewhere) = project.store_to_look_at(global)?;
     let mut options = project.options()?;
     options.remeasure = args.remeasure;
     options.retry_failed = args.retry_failed;

@@ -51,7 +51,7 @@ pub(crate) fn run(global: &Global, args: &QueryArgs) -> CliResult {
         text::say(&format!("note: {note}"));
     }
     let format = match (args.format, &args.output) {
-        (QueryFormat::Table, _) if global.json => Format::Json,
+        (QueryFormat::Table, _) if global.json => Format::JsonLines,
         (QueryFormat::Table, _) => Format::Table(shape(args.rows)),
         (QueryFormat::Json, _) => Format::Json,
         (QueryFormat::Csv, _) => Format::Csv,

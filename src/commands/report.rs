@@ -60,7 +60,7 @@ pub(crate) fn run(global: &Global, args: &ReportArgs) -> CliResult {
         .hint(format!("`sim-pipe run {}`", args.pipeline.display())));
     }
     options.only = Some(reports.clone());
-    let mut progress = Progress::new(global, "");
+    let mut progress = Progress::new(global, &store);
     let cancel = Cancel::new()?;
     let summary = sim_exec::run(
         &store,

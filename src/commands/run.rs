@@ -112,7 +112,7 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
 
     let cancel = Cancel::new()?;
     let signal = on_signal(&cancel)?;
-    let mut progress = Progress::new(global, "");
+    let mut progress = Progress::new(global, &store);
     let summary = sim_exec::run(
         &store,
         &project.plan,
@@ -124,13 +124,16 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     )?;
     let code = verdict(&project, &summary);
     if !global.json {
-        say_summary(&project, &summary, args.sandbox, progress.failures());
+        say_summary(&project, &args.pipeline, &summary, args.sandbox, progress.failures());
     }
     if summary.interrupted {
         let by = signal.load(std::sync::atomic::Ordering::SeqCst);
         return Ok(if by == 0 { exit::INTERRUPTED } else { 128u8.saturating_add(by as u8) });
     }
     lay_out_sites(global, &project, &store, &summary, args.output.as_deref())?;
+    if code == exit::OK && summary.ran > 0 && !global.json && !global.quiet {
+        say_where(&project, &summary);
+    }
     let Some(rounds) = args.check else {
         // Taking ten thousand actions apart, right before the program ends, takes a while.
         std::mem::forget((project, summary));
@@ -153,7 +156,7 @@ fn nothing_to_do(
     store: &Store,
     question: &Digest,
 ) -> Result<Option<u8>, CliError> {
-    let mut progress = Progress::new(global, "");
+    let mut progress = Progress::new(global, store);
     let settled = sim_exec::run_settled(
         store,
         question,
@@ -215,11 +218,26 @@ fn verdict(project: &Project, summary: &Summary) -> u8 {
     if !statuses.is_empty() {
         return exit::GATE;
     }
+    // What could not be keyed for a reason of its own; what needed it only follows.
+    let mut own = summary.outcomes.iter().filter_map(|(i, o)| {
+        let own = o.status.is_none() && !o.reason.ends_with(" did not end well");
+        own.then_some((&project.plan.actions[*i].label, &o.reason))
+    });
+    let missing = |(label, reason): (&String, &String)| {
+        reason.starts_with(&format!("action {label} needs ")) && reason.ends_with(" is not on PATH")
+    };
+    if let Some(first) = own.next()
+        && missing(first)
+        && own.all(missing)
+    {
+        return exit::MISSING;
+    }
     if summary.skipped > 0 || project.plan.actions.is_empty() { exit::ACTION } else { exit::OK }
 }
 
 fn say_summary(
     project: &Project,
+    typed: &std::path::Path,
     summary: &Summary,
     asked_for: SandboxPolicy,
     failures: &[(String, String)],
@@ -250,7 +268,8 @@ fn say_summary(
         }
     }
     if let Some((label, _)) = failures.first() {
-        text::say(&format!("hint: `sim-pipe log {} '{label}'` prints its log", project.file));
+        let file = sim_provenance::shell::line([&*typed.display().to_string()]);
+        text::say(&format!("hint: `sim-pipe log {file} '{label}'` prints its log"));
     }
     let nothing = summary.ran == 0 && summary.skipped == 0 && !summary.interrupted;
     let what = if summary.interrupted {
@@ -261,6 +280,19 @@ fn say_summary(
         "done"
     };
     text::say(&format!("{}: {what} · {} · {time}", project.plan.name, parts.join(" · ")));
+}
+
+/// Where there is no site to look at: how to find what was made.
+fn say_where(project: &Project, summary: &Summary) {
+    let actions = &project.plan.actions;
+    if actions.iter().any(|a| a.kind == "report") {
+        return;
+    }
+    let made = |i: &usize| summary.outcomes.get(i).is_some_and(|o| o.output.is_some());
+    if let Some(last) = (0..actions.len()).rev().find(made) {
+        let label = &actions[last].label;
+        text::say(&format!("hint: `sim-pipe store path '{label}'` says where its output is"));
+    }
 }
 
 /// Lays out the output of every report stage.

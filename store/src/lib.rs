@@ -79,13 +79,7 @@ impl Store {
         let root = fs::canonicalize(root)?;
         let format = root.join("format");
         if !format.exists() {
-            let foreign = fs::read_dir(&root)?.filter_map(std::result::Result::ok).find(|e| {
-                !matches!(e.file_name().to_str(), Some("format" | "tmp" | "lock"))
-                    && !Self::FOLDERS.iter().any(|f| e.file_name() == **f)
-            });
-            if let Some(entry) = foreign {
-                return Err(StoreError::NotAStore { root, found: entry.path() });
-            }
+            Self::may_begin(&root)?;
             for dir in Self::FOLDERS {
                 fs::create_dir_all(root.join(dir))?;
             }
@@ -106,6 +100,22 @@ impl Store {
             return Err(StoreError::TmpElsewhere { tmp });
         }
         Ok(store)
+    }
+
+    /// Whether a store may be made in `root`: where there is nothing, or nothing else.
+    pub fn may_begin(root: &Path) -> Result<()> {
+        let entries = match fs::read_dir(root) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        let foreign = entries.filter_map(std::result::Result::ok).find(|e| {
+            !matches!(e.file_name().to_str(), Some("format" | "tmp" | "lock"))
+                && !Self::FOLDERS.iter().any(|f| e.file_name() == **f)
+        });
+        match foreign {
+            Some(e) => Err(StoreError::NotAStore { root: root.to_path_buf(), found: e.path() }),
+            None => Ok(()),
+        }
     }
 
     /// Opens a store that must be there, without writing anything.

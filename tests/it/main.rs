@@ -19,6 +19,7 @@ mod kills;
 mod messages;
 mod method;
 mod misbehaviour;
+mod naming;
 mod pipeline_errors;
 mod power_loss;
 mod provenance;

@@ -51,7 +51,7 @@ inputs.it = "fails"
     assert_text(
         &said,
         "
-  skipped  lacks: needs action lacks needs `no-such-program`, which is not on PATH
+  skipped  lacks: it needs `no-such-program`, which is not on PATH
    failed  fails  [TIME]  failed: exit code 3
   skipped  needs: needs fails
    failed  forgets  [TIME]  failed: declared but not written: table.csv

@@ -144,10 +144,10 @@ fn a_program_that_is_not_there_skips_its_stage_alone() {
          [[stage]]\nname = \"b\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"echo > {out}/x\"]\n",
     );
     let ran = env.run(&[]);
-    ran.out.expect(4);
+    ran.out.expect(9);
     ran.assert_ran(&["b"]);
     assert!(
-        ran.out.stderr.contains("action a needs `no-such-program`, which is not on PATH"),
+        ran.out.stderr.contains("a: it needs `no-such-program`, which is not on PATH"),
         "{}",
         ran.out
     );

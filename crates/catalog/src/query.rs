@@ -14,6 +14,8 @@ pub enum Format {
     Table(TableShape),
     /// A JSON array of objects, one a line.
     Json,
+    /// JSON objects, one a line.
+    JsonLines,
     /// RFC 4180 with a header; NULL is an empty field.
     Csv,
     /// A Parquet file at this path.
@@ -133,9 +135,14 @@ fn render(
         Format::Table(shape) => render::table(&select(connection, total, shape.rows)?, shape.width),
         Format::Markdown => render::markdown(&all()?),
         Format::Csv => render::csv(&all()?),
-        Format::Json => {
+        Format::Json | Format::JsonLines => {
             let rows = connection.rows(&format!("SELECT to_json(r)::VARCHAR FROM {RESULT} r"))?;
-            render::json(rows.rows.into_iter().flatten().flatten())
+            let objects = rows.rows.into_iter().flatten().flatten();
+            if matches!(format, Format::JsonLines) {
+                objects.map(|object| object + "\n").collect()
+            } else {
+                render::json(objects)
+            }
         }
         Format::Parquet(path) => {
             let file = file.unwrap_or(path);

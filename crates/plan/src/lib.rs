@@ -33,7 +33,7 @@ pub use command::Command;
 pub use diag::{Diagnostic, Label, Severity};
 pub use files::{FileKind, Files, MemFiles, OsFiles};
 pub use registry::Registry;
-pub use render::render;
+pub use render::{render, render_from};
 pub use schema::json_schema;
 pub use source::{SourceText, Sources};
 

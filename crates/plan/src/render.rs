@@ -20,11 +20,21 @@ const UNDERLINED: usize = 200;
 /// All diagnostics of an outcome as text, ending in a line that counts them. `width` is the
 /// terminal's. Nothing for an outcome without diagnostics.
 pub fn render(outcome: &Outcome, color: bool, width: usize) -> String {
+    render_from(outcome, &str::to_owned, color, width)
+}
+
+/// The same, with every file named as `shown` says.
+pub fn render_from(
+    outcome: &Outcome,
+    shown: &dyn Fn(&str) -> String,
+    color: bool,
+    width: usize,
+) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.term_width(width.clamp(40, 400));
     let mut out = String::new();
     for diag in outcome.diagnostics.iter().take(SHOWN) {
-        out.push_str(&one(diag, &outcome.sources, &renderer));
+        out.push_str(&one(diag, &outcome.sources, shown, &renderer));
         out.push_str("\n\n");
     }
     let total = outcome.diagnostics.len() + outcome.dropped;
@@ -85,7 +95,12 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-fn one(diag: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
+fn one(
+    diag: &Diagnostic,
+    sources: &Sources,
+    shown: &dyn Fn(&str) -> String,
+    renderer: &Renderer,
+) -> String {
     let level = match diag.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -95,7 +110,7 @@ fn one(diag: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
         .chain(diag.labels.iter().map(|l| (l, AnnotationKind::Context)));
     for (label, kind) in labels {
         let Some(window) = window(label, sources) else {
-            elements.push(Origin::path(&*label.file).into());
+            elements.push(Origin::path(shown(&label.file)).into());
             continue;
         };
         let mark: Annotation<'_> = kind.span(window.mark).label(match label.text.as_str() {
@@ -105,10 +120,10 @@ fn one(diag: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
         let mut snippet = Snippet::source(window.text).line_start(window.line);
         if window.cut {
             // The column would be counted in the piece that is shown.
-            let origin = Origin::path(&*label.file).line(label.line as usize);
+            let origin = Origin::path(shown(&label.file)).line(label.line as usize);
             elements.push(origin.char_column(label.column as usize).into());
         } else {
-            snippet = snippet.path(&*label.file);
+            snippet = snippet.path(shown(&label.file));
         }
         elements.push(snippet.fold(false).annotation(mark).into());
     }

@@ -2,6 +2,7 @@
 
 use crate::commands::export::ARCHIVE;
 use crate::error::{CliError, exit};
+use crate::text;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,16 @@ pub(super) fn archive(path: &Path) -> Result<Archive, CliError> {
     };
     let folder = tempfile::Builder::new().prefix("sim-pipe-import-").tempdir()?;
     let to = folder.path().join(ARCHIVE);
-    std::io::copy(&mut member, &mut fs_err::File::create(&to)?)?;
+    // What a crate says of its members' sizes is not to be believed.
+    let limit = sim_store::transfer::unpack_limit(folder.path());
+    let copied = std::io::copy(
+        &mut (&mut member).take(limit.saturating_add(1)),
+        &mut fs_err::File::create(&to)?,
+    )?;
+    if copied > limit {
+        let message =
+            format!("{ARCHIVE} in {} is larger than {}", path.display(), text::bytes(limit));
+        return Err(CliError::new(exit::STORE, message));
+    }
     Ok(Archive { path: to, _unpacked: Some(folder) })
 }

@@ -8,7 +8,7 @@ use crate::error::{CliError, CliResult, exit};
 use crate::find;
 use crate::format::Format;
 use crate::global::Global;
-use crate::project::nearest_store;
+use crate::project::{nearest_store, store_or_new};
 use crate::text;
 use clap::Subcommand;
 use sim_store::Store;
@@ -80,6 +80,8 @@ pub(crate) enum StoreCommand {
         inputs: bool,
     },
     /// Take in an exported file or a research crate; every byte is checked
+    ///
+    /// Where there is no store, one is made: --store, SIM_PIPE_STORE, or `.sim-pipe` in the working folder.
     Import {
         /// The file, or a crate's folder or ZIP file
         file: PathBuf,
@@ -108,11 +110,7 @@ fn age(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
     let store = match command {
-        // Importing may begin a store.
-        StoreCommand::Import { .. } => match global.store.clone().or_else(crate::env::store) {
-            Some(path) => Store::open(&path)?,
-            None => nearest_store(global)?,
-        },
+        StoreCommand::Import { file } => return import(global, file),
         _ => nearest_store(global)?,
     };
     match command {
@@ -166,12 +164,7 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
             said(&moved, "written to", file);
             Ok(exit::OK)
         }
-        StoreCommand::Import { file } => {
-            let archive = crates::archive(file)?;
-            let moved = store.import(&archive.path)?;
-            said(&moved, "taken from", file);
-            Ok(exit::OK)
-        }
+        StoreCommand::Import { file } => import(global, file),
         StoreCommand::Why { what } => why::why(global, &store, what),
         StoreCommand::Path { what } => {
             let record = find::record(&store, what)?.record;
@@ -182,6 +175,15 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
             Ok(exit::OK)
         }
     }
+}
+
+/// Importing begins a store where there is none.
+fn import(global: &Global, file: &std::path::Path) -> CliResult {
+    let archive = crates::archive(file)?;
+    let store = store_or_new(global, std::path::Path::new(".sim-pipe"))?;
+    let moved = store.import(&archive.path)?;
+    said(&moved, "taken from", file);
+    Ok(exit::OK)
 }
 
 fn said(moved: &sim_store::transfer::Transferred, verb: &str, file: &std::path::Path) {
