@@ -67,6 +67,7 @@ fn a_second_run_executes_nothing_and_says_so() {
       ran  upper  [TIME]  [HASH]
       ran  count  [TIME]  [HASH]
 two: done · 2 ran · 0 reused · [TIME]
+hint: `sim-pipe store path 'count'` says where its output is
 ",
     );
     assert_eq!(first.out.stdout, "", "stdout is for data");

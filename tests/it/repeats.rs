@@ -87,6 +87,7 @@ fn what_holds_is_said_to_hold() {
       ran  upper  [TIME]  [HASH]
       ran  count  [TIME]  [HASH]
 two: done · 2 ran · 0 reused · [TIME]
+hint: `sim-pipe store path 'count'` says where its output is
 two: check: 2 pure actions ran again elsewhere · the same bytes
 ",
     );
