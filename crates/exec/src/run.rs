@@ -11,7 +11,7 @@ use crate::resolve::{Outcomes, Resolved, Resolver};
 use crate::sandbox::{self, Host, Level, Policy, Sandbox, View};
 use crate::settled::Question;
 use crate::spawn::Ended;
-use crate::workplace::Workplace;
+use crate::workplace::{MODE, Workplace};
 use fs_err as fs;
 use sim_model::event::Event;
 use sim_model::record::{RECORD_VERSION, Usage};
@@ -379,7 +379,7 @@ impl Context<'_> {
             }
         };
         // An action may take away even the right to look into its own folder.
-        let _ = fs::set_permissions(&dir.path, std::fs::Permissions::from_mode(0o700));
+        let _ = fs::set_permissions(&dir.path, std::fs::Permissions::from_mode(MODE));
         if finished.stopped == Some(Stop::Cancelled) {
             return Ok(Done::Interrupted);
         }

@@ -11,11 +11,13 @@ use fs_err as fs;
 use rustix::fs::{Mode, OFlags};
 use sim_store::{Scratch, Store};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The names of an action's folders.
 pub(crate) const FOLDERS: [&str; 6] = ["in", "out", "home", "tmp", PRIVATE_TMP, PRIVATE_SHM];
+/// The mode of the folder itself.
+pub(crate) const MODE: u32 = 0o700;
 /// What the action is told.
 pub(crate) const REQUEST: &str = "request.json";
 
@@ -77,6 +79,8 @@ impl Workplace {
     pub(crate) fn new(store: &Store) -> Result<Self> {
         let scratch = store.scratch("action-")?;
         let top = scratch.path();
+        // As it is set again after each action, which may have locked everybody out.
+        fs::set_permissions(top, std::fs::Permissions::from_mode(MODE))?;
         for dir in FOLDERS {
             fs::create_dir(top.join(dir))?;
         }
@@ -179,7 +183,7 @@ fn changes_show(folder: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     fn fresh() -> (tempfile::TempDir, Store, Workplace) {
         let dir = tempfile::tempdir().expect("tempdir");
@@ -194,6 +198,8 @@ mod tests {
         let (_dir, _store, place) = fresh();
         symlink("/x", place.path().join("in/a")).expect("link");
         fs::write(place.path().join("out/x"), "").expect("write");
+        // As a run does, whatever the action did.
+        fs::set_permissions(place.path(), std::fs::Permissions::from_mode(MODE)).expect("chmod");
         let place = place.again().expect("as it was made");
         assert_eq!(fs::read_dir(place.path().join("in")).expect("in").count(), 0);
         assert_eq!(fs::read_dir(place.path().join("out")).expect("out").count(), 0);
