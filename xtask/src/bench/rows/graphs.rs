@@ -356,7 +356,7 @@ pub(in super::super) fn sandbox(bench: &Bench) -> Result<String> {
     let graph = Graph::new(Shape::Chain, 1, &Body::Hash);
     let work = Work::new(&tool, graph, bench.dir.join("level"), 1, false)?;
     let run = work.run(Duration::from_secs(60))?;
-    let after = run.cost.said.split("\"sandbox\":\"").nth(1);
+    let after = run.cost.said.split("\"level\":\"").nth(1);
     let level = after.and_then(|a| a.split('"').next()).map(str::to_owned);
     let said = measure::last_lines(&run.cost.said, 5);
     work.remove()?;
