@@ -24,11 +24,16 @@ pub(crate) fn run(global: &Global) -> CliResult {
     }
     rows.push(("memory", text::bytes(machine.ram_bytes), true));
     let exe = env::own_exe()?;
+    // The first that works is the one that a run takes.
+    let mut in_force = None;
     for level in [Level::Namespaces, Level::Bubblewrap, Level::Landlock] {
-        let (value, fine) = match probe_sandbox(SandboxPolicy::Exactly(level), &exe) {
+        let (value, works) = match probe_sandbox(SandboxPolicy::Exactly(level), &exe) {
             Ok(_) => ("works".to_owned(), true),
-            Err(e) => (format!("not here: {e}"), true),
+            Err(e) => (format!("not here: {e}"), false),
         };
+        if works {
+            in_force = in_force.or(Some(level.name()));
+        }
         rows.push((
             match level {
                 Level::Bubblewrap => "sandbox bubblewrap",
@@ -36,11 +41,10 @@ pub(crate) fn run(global: &Global) -> CliResult {
                 _ => "sandbox landlock",
             },
             value,
-            fine,
+            true,
         ));
     }
-    let in_force = probe_sandbox(SandboxPolicy::Auto, &exe).map_or("none", Level::name);
-    rows.push(("sandbox in force", in_force.to_owned(), in_force != "none"));
+    rows.push(("sandbox in force", in_force.unwrap_or("none").to_owned(), in_force.is_some()));
     let tools = Tools::new(env::path_var(), std::env::temp_dir().join("sim-pipe-doctor-tools"));
     for tool in ["cargo", "rustc", "cc", "python3", "npm"] {
         let found = tools.find(tool, None);

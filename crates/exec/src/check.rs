@@ -8,7 +8,7 @@
 use crate::cancel::Cancel;
 use crate::error::{ExecError, Result};
 use crate::resolve::{Outcome, Outcomes, Resolver};
-use crate::run::{Context, MachineUse, Options};
+use crate::run::{Context, Options};
 use sim_model::{Class, Digest, Status};
 use sim_store::Store;
 use sim_store::difference::{Difference, differences};
@@ -59,15 +59,7 @@ pub fn check(
     let elsewhere = Store::open(&scratch.path().join("elsewhere"))?;
     // Thrown away at the end: not worth waiting for the disk.
     let _session = elsewhere.begin_writes()?;
-    // SAFETY: geteuid cannot fail.
-    let uid = unsafe { libc::geteuid() };
-    let context = Context {
-        resolver,
-        options,
-        sandbox: std::sync::OnceLock::new(),
-        cancel,
-        machine: MachineUse::new(options.lock_folder.join(format!("sim-pipe-{uid}.lock"))),
-    };
+    let context = Context::new(resolver, options, cancel);
     context.start_sandbox(&elsewhere)?;
     let mut checked = Checked::default();
     let mut todo = Vec::new();

@@ -148,6 +148,19 @@ pub(crate) fn usable(store: &Store, options: &Options, r: &Brief) -> Result<bool
     }
 }
 
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        resolver: &'a Resolver<'a>,
+        options: &'a Options,
+        cancel: &'a Cancel,
+    ) -> Self {
+        // SAFETY: geteuid cannot fail.
+        let uid = unsafe { libc::geteuid() };
+        let lock = options.lock_folder.join(format!("sim-pipe-{uid}.lock"));
+        Self { resolver, options, sandbox: OnceLock::new(), cancel, machine: MachineUse::new(lock) }
+    }
+}
+
 impl Context<'_> {
     /// Prepares the sandbox for actions that run in `place`, and gives its level. Called on a thread
     /// that outlives them.

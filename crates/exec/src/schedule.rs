@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::look::{self, Look};
 
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
-use crate::run::{Context, Done, MachineUse, Observer, Options};
+use crate::run::{Context, Done, Observer, Options};
 use crate::settled;
 use sim_model::event::Event;
 use sim_model::{Class, Machine, Plan, Status};
@@ -146,15 +146,7 @@ pub fn run(
         let set_aside = report.findings.len() as u64;
         s.emit(None, Event::StoreChecked { trees: report.trees as u64, set_aside })?;
     }
-    // SAFETY: geteuid cannot fail.
-    let uid = unsafe { libc::geteuid() };
-    let context = Context {
-        resolver: &resolver,
-        options,
-        sandbox: std::sync::OnceLock::new(),
-        cancel,
-        machine: MachineUse::new(options.lock_folder.join(format!("sim-pipe-{uid}.lock"))),
-    };
+    let context = Context::new(&resolver, options, cancel);
     let result = s.drive(&context, cancel);
     s.summary.wall_ms = start.elapsed().as_secs_f64() * 1e3;
     s.summary.interrupted = cancel.is_set();

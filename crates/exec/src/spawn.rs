@@ -1,9 +1,9 @@
 //! A process in its confinement, as sim-pipe sees it.
 
-use crate::starter::{Place, Request, Starter};
+use crate::starter::{Place, Request, Starter, pidfd};
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
 /// What to start.
@@ -71,13 +71,8 @@ pub(crate) fn spawn(starter: &Starter, spec: Spec) -> io::Result<Child> {
     let (with_rules, kept) = (rules.is_some(), keep.is_some());
     let request = Request { program, args, env, cwd, place, rules: with_rules, kept };
     let pid = starter.start(&request, output_write.into(), report_write.into(), &more)?;
-    // SAFETY: pidfd_open takes a pid and flags; the child is not reaped yet, so the pid is its own.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as RawFd;
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` is fresh and owned by nothing else.
-    let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // Not reaped yet, so the number is its own.
+    let pidfd = pidfd(pid.cast_signed())?;
     Ok(Child { pid, pidfd, output: output.into(), report: report.into(), wrappers })
 }
 

@@ -14,8 +14,8 @@ mod root;
 mod serve;
 mod wire;
 
-pub(crate) use serve::KEPT;
 pub use serve::serve;
+pub(crate) use serve::{KEPT, pidfd};
 pub(crate) use wire::{HostPath, Mount, Place, Request, RootView};
 
 use std::io::{self, Read, Write};

@@ -3,7 +3,7 @@
 //! It has one thread and little memory, so a clone costs little, and everything between clone and
 //! exec may allocate.
 
-use super::root;
+use super::root::{self, check};
 use super::wire::{Request, Setup, Started, receive, send};
 use crate::supervise::supervise;
 use std::ffi::{CString, OsStr};
@@ -52,10 +52,6 @@ fn high(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
     }
 }
 
-fn check(result: libc::c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 fn die_with(parent: libc::pid_t) -> io::Result<()> {
     // SAFETY: integers only.
     unsafe {
@@ -64,7 +60,8 @@ fn die_with(parent: libc::pid_t) -> io::Result<()> {
     }
 }
 
-fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
+/// A descriptor of a process, readable once it ended.
+pub(crate) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: integers only; the result is fresh and owned by nothing else.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0) as RawFd;
