@@ -11,7 +11,9 @@ mod global;
 mod kinds;
 mod progress;
 mod project;
+mod resume;
 mod site;
+mod skip_case;
 mod text;
 
 fn main() -> std::process::ExitCode {

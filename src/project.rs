@@ -184,6 +184,8 @@ impl Project {
             pipeline_file: self.file.clone(),
             lock_folder: env::lock_folder(),
             only: None,
+            retry_known: false,
+            resume: None,
             question: None,
         })
     }

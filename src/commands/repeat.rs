@@ -255,8 +255,10 @@ impl Builder<'_> {
                 (None, None) => {
                     let (word, reason) =
                         entry.outcome.split_once(": ").unwrap_or((&entry.outcome, ""));
-                    debug_assert_eq!(word, "not_run");
-                    let mut outcome = Outcome::not_run(label);
+                    let mut outcome = match word {
+                        "skipped" => Outcome::left_out(reason),
+                        _ => Outcome::not_run(label),
+                    };
                     reason.clone_into(&mut outcome.reason);
                     outcomes.insert(plan.actions.len(), Arc::new(outcome));
                     plan.actions.push(PlannedAction {
@@ -361,6 +363,8 @@ fn planned(label: &str, record: &Record) -> Result<PlannedAction, CliError> {
         after: Vec::new(),
         order: 0,
         export: true,
+        series: None,
+        skip: None,
     })
 }
 
@@ -387,6 +391,8 @@ impl Parts {
             pipeline_file: String::new(),
             lock_folder: env::lock_folder(),
             only: None,
+            retry_known: false,
+            resume: None,
             question: None,
         };
         Ok(sim_exec::lay_out(

@@ -6,6 +6,7 @@
 //! [`sim_model::event::Event`] given to an [`Observer`].
 
 mod action_dir;
+mod allocation;
 mod cancel;
 mod check;
 mod conditions;
@@ -13,6 +14,7 @@ mod error;
 mod host_paths;
 mod landlock_rules;
 mod lay_out;
+mod limits;
 mod look;
 mod machine;
 mod outputs;
@@ -22,6 +24,7 @@ mod provenance;
 mod resolve;
 mod run;
 mod sandbox;
+mod save_plan;
 mod schedule;
 mod settled;
 mod spawn;
@@ -38,9 +41,10 @@ pub use lay_out::{LaidOut, lay_out};
 pub use machine::detect as detect_machine;
 pub use preview::{Preview, State, preview};
 pub use provenance::digest as provenance_digest;
-pub use resolve::{Outcome, Outcomes, Resolved, Resolver};
-pub use run::{Observer, Options, Summary, run};
+pub use resolve::{NotRun, Outcome, Outcomes, Resolved, Resolver};
+pub use run::{Observer, Options, Resume, Summary, run};
 pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
+pub use save_plan::{saved_plan, with_outcomes};
 pub use settled::{Question, Settled, run_settled};
 pub use starter::serve as serve_starter;
 pub use tools::Tools;

@@ -12,6 +12,8 @@ pub(crate) enum Look {
     Blocked(usize),
     /// Nothing: it cannot be keyed.
     Impossible(ExecError),
+    /// Nothing: it is left out, for this reason.
+    LeftOut(String),
     /// Its record is used.
     Reuse(Brief),
     /// It runs.
@@ -48,13 +50,17 @@ pub(crate) fn all(
     })
 }
 
-fn look(
+/// Looks at one.
+pub(crate) fn look(
     resolver: &Resolver<'_>,
     options: &Options,
     outcomes: &Outcomes,
     index: usize,
 ) -> Result<Look> {
     let action = &resolver.plan.actions[index];
+    if let Some(reason) = &action.skip {
+        return Ok(Look::LeftOut(reason.to_string()));
+    }
     if let Some(cause) = resolver.blocked_by(action, outcomes) {
         return Ok(Look::Blocked(cause));
     }
@@ -66,17 +72,25 @@ fn look(
         }
         Err(e) => return Err(e),
     };
-    if options.remeasure && action.class == Class::Measured {
-        return Ok(Look::Run(resolved));
-    }
     let stored = match resolver.store.brief(&resolved.key) {
         Ok(stored) => stored,
         // A damaged record is as good as none; `store verify` names it.
         Err(StoreError::DamagedRecord { .. }) => None,
         Err(e) => return Err(e.into()),
     };
+    let again = options.remeasure && action.class == Class::Measured;
     match stored {
-        Some(brief) if usable(resolver.store, options, &brief)? => Ok(Look::Reuse(brief)),
-        _ => Ok(Look::Run(resolved)),
+        Some(brief) if !again && usable(resolver.store, options, &brief)? => {
+            return Ok(Look::Reuse(brief));
+        }
+        // How it ended in the run that this one goes on with.
+        Some(brief) if options.keeps(&brief) => return Ok(Look::Reuse(brief)),
+        _ => {}
     }
+    if !options.retry_known
+        && let Some(reason) = resolver.known_failure(action, &resolved)?
+    {
+        return Ok(Look::LeftOut(reason));
+    }
+    Ok(Look::Run(resolved))
 }

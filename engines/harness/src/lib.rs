@@ -10,11 +10,12 @@ mod engine;
 mod files;
 mod gates;
 mod memory;
+mod profile;
 mod run;
 
 pub use accuracy::{Motion, accuracy, needs_velocities};
 pub use cli::main_with;
-pub use engine::{Engine, EngineError, Simulation};
+pub use engine::{Engine, EngineError, Profiled, Simulation};
 pub use files::write_atomically;
 pub use gates::{FinalState, digest, judge};
 pub use run::run_job;

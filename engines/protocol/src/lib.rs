@@ -6,6 +6,7 @@
 pub mod capture;
 mod check;
 mod description;
+mod device;
 mod job;
 mod result;
 mod scene;
@@ -14,11 +15,15 @@ mod schema;
 
 pub use check::{FieldError, FieldErrors, non_finite_fields};
 pub use description::{Capabilities, Description, Limits};
+pub use device::{
+    ActivityKind, Combine, DEVICE_SAMPLES_FILE, DEVICE_SAMPLES_FORMAT, DeviceEvent, DeviceLabel,
+    DeviceSamples, DeviceTime, LabelTotal, ProfileReport, QueryBuffer,
+};
 pub use job::{Gates, Job, Mode, SettingValue};
 pub use result::{
     Accuracy, Approximation, CaptureReport, Counters, EngineId, GateOperator, GateResult,
     GpuMemory, JobResult, MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision,
-    ProfileReport, SceneFacts, SnapshotPhase, Status, Translation,
+    SceneFacts, SnapshotPhase, Status, Translation,
 };
 pub use scene::{Body, BodyKind, Hinge, Pose, Reference, SCENE_FORMAT, Scene, Shape, Velocity};
 #[cfg(feature = "schema")]
