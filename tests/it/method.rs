@@ -72,8 +72,8 @@ fn an_engine_that_is_not_there_is_an_error_at_its_place() {
     let out = env.sim(["run", "pipeline.toml"]);
     out.expect(3);
     for expected in [
-        "error[SP0403]: there is no engine `fakke`\n --> suite.toml:4:12",
-        "error[SP0403]: there is no engine `mujocco`\n --> suite.toml:10:41",
+        "error[SP0403]: there is no engine `fakke`\n  --> suite.toml:4:12",
+        "error[SP0403]: there is no engine `mujocco`\n  --> suite.toml:10:38",
         "or this stage's `fake`",
     ] {
         assert!(out.stderr.contains(expected), "{expected}\n{out}");

@@ -259,18 +259,18 @@ fn a_profile_of_a_device_is_a_whole_rollout() {
     assert_eq!(result.outcome.status, Status::Ok, "{:?}", result.outcome);
     assert_eq!(
         *toy.log.borrow(),
-        ["build", "reset", "step 6", "reset", "step 6", "poses", "poses", "poses"]
+        ["build", "reset", "step 8", "reset", "step 8", "poses", "poses", "poses"]
     );
     assert_eq!(result.contradictions(), Ok(()));
-    assert_eq!((result.steps, result.warmup_steps), (6, 6));
+    assert_eq!((result.steps, result.warmup_steps), (8, 8));
     assert_eq!((result.phases.measured_ns, result.ms_per_step), (None, None), "no sample");
     assert!(!result.gates.is_empty() && result.final_state_digest.is_some());
     let Some(ProfileReport::Timestamps(time)) = &result.profile else { panic!("{result:?}") };
-    // Six steps of 2 µs on each of two streams, half of it at once.
-    assert_eq!((time.sum_ns, time.union_ns, time.overlap_ns), (24_000, Some(18_000), Some(6_000)));
+    // Eight steps of 2 µs on each of two streams, half of it at once.
+    assert_eq!((time.sum_ns, time.union_ns, time.overlap_ns), (32_000, Some(24_000), Some(8_000)));
     let file = std::fs::read(folder.path().join(DEVICE_SAMPLES_FILE)).unwrap();
     let samples: DeviceSamples = serde_json::from_slice(&file).unwrap();
-    assert_eq!(samples.time(6).as_ref(), Ok(time));
+    assert_eq!(samples.time(8).as_ref(), Ok(time));
 
     let toy = Toy { clock: Some(Err("no right to profile")), ..Toy::default() };
     let (result, folder) = go(&toy, &device);
