@@ -127,11 +127,14 @@ impl SavedPlan {
     }
 }
 
+/// Takes what something is called, was and is, and keeps it where it differs.
+type Add<'a> = dyn FnMut(String, Option<&String>, Option<&String>) + 'a;
+
 fn compare(
     of: &str,
     was: &BTreeMap<String, String>,
     is: &BTreeMap<String, String>,
-    add: &mut dyn FnMut(String, Option<&String>, Option<&String>),
+    add: &mut Add<'_>,
 ) {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     for name in names {
