@@ -17,7 +17,7 @@ use std::time::Duration;
 struct Nobody;
 
 impl Observer for Nobody {
-    fn event(&mut self, _index: Option<usize>, _event: &Event) {}
+    fn event(&mut self, _run: &str, _index: Option<usize>, _event: &Event) {}
 }
 
 const WIDTH: usize = 50;
@@ -76,6 +76,7 @@ fn options(root: &Path) -> Options {
         only: None,
         retry_known: false,
         resume: None,
+        ahead: None,
         question: None,
     }
 }
