@@ -1,0 +1,278 @@
+//! A timestep protocol: candidates, scenarios, gates. Declared in a TOML file beside the vehicle.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protocol {
+    /// What is compared.
+    pub protocol: Head,
+    /// Absolute gates of every scenario.
+    #[serde(rename = "gate")]
+    pub gates: Vec<Gate>,
+    /// What is driven.
+    #[serde(rename = "scenario")]
+    pub scenarios: Vec<Scenario>,
+    /// How far repeats may differ.
+    pub determinism: Determinism,
+    /// Quantities that must mirror.
+    #[serde(default)]
+    pub symmetry: Vec<Symmetry>,
+    /// Limits of the difference to the reference step.
+    #[serde(default)]
+    pub convergence: Vec<Convergence>,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Name of the protocol.
+    pub name: String,
+    /// Physics steps, s.
+    pub candidates_s: Vec<f64>,
+    /// The step that others are compared with, one of the candidates, s.
+    pub reference_s: f64,
+    /// Runs of each scenario with each step.
+    pub repeats: u32,
+}
+
+/// A limit on a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Name of the metric, see [`crate::metrics`].
+    pub metric: String,
+    /// How value and limit compare.
+    pub op: Op,
+    /// The limit, in the metric's unit.
+    pub limit: f64,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    /// The value is the limit, exactly.
+    #[serde(rename = "==")]
+    Equal,
+    /// The value is at most the limit.
+    #[serde(rename = "<=")]
+    AtMost,
+    /// The value is at least the limit.
+    #[serde(rename = ">=")]
+    AtLeast,
+}
+
+impl Op {
+    /// Whether `value` passes; what is not a number never does.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            #[expect(clippy::float_cmp, reason = "exactly is what is asked")]
+            Self::Equal => value == limit,
+            Self::AtMost => value <= limit,
+            Self::AtLeast => value >= limit,
+        }
+    }
+
+    /// As it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::AtMost => "<=",
+            Self::AtLeast => ">=",
+        }
+    }
+}
+
+/// What is driven, and what must hold of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Name.
+    pub name: String,
+    /// Duration, s.
+    pub duration_s: f64,
+    /// The steady window begins at the sample nearest to this, s. Default 1.
+    #[serde(default = "one")]
+    pub steady_from_s: f64,
+    /// How far the vehicle is lifted at the start, m. Default 0.
+    #[serde(default)]
+    pub lift_m: f64,
+    /// How far it is rolled about x at the start, degrees. Default 0.
+    #[serde(default)]
+    pub roll_deg: f64,
+    /// When the acceleration begins and ends, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acceleration_window_s: Option<[f64; 2]>,
+    /// Samples in which steering is compared with its command, end excluded, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_window_s: Option<[f64; 2]>,
+    /// When the brakes are on, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub braking_window_s: Option<[f64; 2]>,
+    /// Where statistics of the stress begin, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stress_from_s: Option<f64>,
+    /// What is asked for, by time; nothing elsewhere.
+    #[serde(default)]
+    pub actions: Vec<Action>,
+    /// Absolute gates beside those of every scenario.
+    #[serde(default)]
+    pub gates: Vec<Gate>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// What is asked for from `from_s` on, before `to_s`. Times are those of control steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// First moment, s.
+    pub from_s: f64,
+    /// First moment after it, s.
+    pub to_s: f64,
+    /// Steering angle, rad.
+    #[serde(default)]
+    pub steering: f64,
+    /// Longitudinal acceleration, m/s².
+    #[serde(default)]
+    pub acceleration: f64,
+    /// Steering as a sine that begins with the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering_sine: Option<Sine>,
+    /// Acceleration that holds a speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_speed: Option<HoldSpeed>,
+}
+
+/// `amplitude · sin(2π·(t − from)/period)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sine {
+    /// rad.
+    pub amplitude: f64,
+    /// s.
+    pub period_s: f64,
+}
+
+/// `gain · (target − v)`, clipped; v is the longitudinal velocity at the rear axle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HoldSpeed {
+    /// m/s.
+    pub target: f64,
+    /// 1/s.
+    pub gain: f64,
+    /// Least acceleration, m/s².
+    pub least: f64,
+    /// Most acceleration, m/s².
+    pub most: f64,
+}
+
+/// How far repeats may differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Determinism {
+    /// Largest difference of any telemetry value.
+    pub limit: f64,
+}
+
+/// A metric of two scenarios that mirror each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Symmetry {
+    /// One scenario.
+    pub left: String,
+    /// Its mirror image.
+    pub right: String,
+    /// A metric that changes its sign.
+    pub metric: String,
+    /// Largest relative difference of its magnitudes.
+    pub limit: f64,
+}
+
+/// Largest differences to the reference step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Convergence {
+    /// Scenario.
+    pub scenario: String,
+    /// By quantity, see [`crate::convergence`].
+    pub limits: BTreeMap<String, f64>,
+}
+
+impl Protocol {
+    /// Parses and checks the file. The error names the place.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let protocol: Self = toml::from_str(text).map_err(|e| e.to_string().trim().to_owned())?;
+        let head = &protocol.protocol;
+        if !head.candidates_s.contains(&head.reference_s) {
+            return Err(format!("reference_s = {} is none of candidates_s", head.reference_s));
+        }
+        if head.candidates_s.iter().any(|dt| !(dt.is_finite() && *dt > 0.0)) {
+            return Err("a candidate is not a positive number".to_owned());
+        }
+        if head.repeats == 0 {
+            return Err("repeats is 0".to_owned());
+        }
+        let names: Vec<&str> = protocol.scenarios.iter().map(|s| s.name.as_str()).collect();
+        for (i, name) in names.iter().enumerate() {
+            if names[..i].contains(name) {
+                return Err(format!("two scenarios are called `{name}`"));
+            }
+        }
+        let gates = protocol.scenarios.iter().flat_map(|s| &s.gates).chain(&protocol.gates);
+        let metrics = gates.map(|g| &g.metric).chain(protocol.symmetry.iter().map(|s| &s.metric));
+        for metric in metrics {
+            if !crate::metrics::NAMES.contains(&metric.as_str()) {
+                return Err(format!("there is no metric `{metric}`"));
+            }
+        }
+        let of = protocol.symmetry.iter().flat_map(|s| [&s.left, &s.right]);
+        for name in of.chain(protocol.convergence.iter().map(|c| &c.scenario)) {
+            if !names.contains(&name.as_str()) {
+                return Err(format!("there is no scenario `{name}`"));
+            }
+        }
+        for c in &protocol.convergence {
+            if let Some(other) =
+                c.limits.keys().find(|q| !crate::convergence::NAMES.contains(&q.as_str()))
+            {
+                return Err(format!("there is no quantity `{other}` to converge"));
+            }
+        }
+        Ok(protocol)
+    }
+
+    /// The gates of a scenario: its own, and those of every scenario that it does not replace.
+    pub fn gates_of<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Gate> {
+        let own = |g: &Gate| scenario.gates.iter().any(|o| (&o.metric, o.op) == (&g.metric, g.op));
+        self.gates.iter().filter(move |g| !own(g)).chain(&scenario.gates)
+    }
+}
+
+impl Scenario {
+    /// What is asked for at the control step that begins at `time`, as steering angle, rad, and
+    /// acceleration, m/s². `speed` is the longitudinal velocity at the rear axle, m/s.
+    pub fn action(&self, time: f64, speed: f64) -> [f64; 2] {
+        // Times are multiples of the control step, up to rounding.
+        let after = |moment: f64| time > moment - 1e-9;
+        let Some(a) = self.actions.iter().find(|a| after(a.from_s) && !after(a.to_s)) else {
+            return [0.0, 0.0];
+        };
+        let steering = a
+            .steering_sine
+            .as_ref()
+            .map_or(a.steering, |s| s.amplitude * (TAU * (time - a.from_s) / s.period_s).sin());
+        let acceleration = a
+            .hold_speed
+            .as_ref()
+            .map_or(a.acceleration, |h| (h.gain * (h.target - speed)).clamp(h.least, h.most));
+        [steering, acceleration]
+    }
+}
