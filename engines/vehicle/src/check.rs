@@ -52,8 +52,7 @@ pub fn check(model: &Model, config: &Config) -> Result<Layout, String> {
     let geoms = wheels("_wheel_geom", Kind::Geom)?;
     let spins = wheels("_wheel", Kind::Joint)?;
     let drive = wheels("_drive", Kind::Actuator)?;
-    let steer =
-        [named(Kind::Joint, "front_left_steer")?, named(Kind::Joint, "front_right_steer")?];
+    let steer = [named(Kind::Joint, "front_left_steer")?, named(Kind::Joint, "front_right_steer")?];
     let steering = [
         named(Kind::Actuator, "front_left_steer_position")?,
         named(Kind::Actuator, "front_right_steer_position")?,

@@ -222,9 +222,8 @@ impl<'m> Plant<'m> {
         });
         let turning = [v[3], v[4], v[5]];
         let lever = cross(turning, offset);
-        let velocity = std::array::from_fn(|i| {
-            r[0][i] * v[0] + r[1][i] * v[1] + r[2][i] * v[2] + lever[i]
-        });
+        let velocity =
+            std::array::from_fn(|i| r[0][i] * v[0] + r[1][i] * v[1] + r[2][i] * v[2] + lever[i]);
         let angles = [
             r[2][1].atan2(r[2][2]),
             (-r[2][0]).atan2(r[0][0].hypot(r[1][0])),

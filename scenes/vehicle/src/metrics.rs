@@ -69,9 +69,7 @@ pub const METRICS: [Metric; 44] = [
         Some(max(r.steady(YAW).map(|yaw| (yaw - first).abs())))
     }),
     ("steady_speed_p99_mps", |r| Some(p99(r.speeds(r.steady_row())))),
-    ("steady_yaw_rate_p99_rad_s", |r| {
-        Some(p99(r.steady(ANGULAR_VELOCITY + 2).map(f64::abs)))
-    }),
+    ("steady_yaw_rate_p99_rad_s", |r| Some(p99(r.steady(ANGULAR_VELOCITY + 2).map(f64::abs)))),
     ("maximum_speed_mps", |r| Some(max(r.speeds(0)))),
     ("forward_displacement_m", |r| Some(r.last(POSITION) - r.telemetry.at(0, POSITION))),
     ("final_lateral_displacement_m", |r| {
@@ -89,7 +87,9 @@ pub const METRICS: [Metric; 44] = [
         Some(r.telemetry.at(r.telemetry.nearest(end), VELOCITY))
     }),
     // Of the measured steering, while a constant angle is commanded.
-    ("mean_commanded_steering_angle_rad", |r| Some(mean(r.commanded()?.map(|row| r.at(row, STEERING))))),
+    ("mean_commanded_steering_angle_rad", |r| {
+        Some(mean(r.commanded()?.map(|row| r.at(row, STEERING))))
+    }),
     ("maximum_commanded_steering_error_rad", |r| {
         let error = |row| (r.at(row, STEERING) - r.at(row, APPLIED_STEERING)).abs();
         Some(max(r.commanded()?.map(error)))
@@ -176,7 +176,8 @@ impl<'a> Run<'a> {
     }
 
     fn speeds(&self, from: usize) -> impl Iterator<Item = f64> + use<'a> {
-        let (x, y) = (self.telemetry.column(from, VELOCITY), self.telemetry.column(from, VELOCITY + 1));
+        let (x, y) =
+            (self.telemetry.column(from, VELOCITY), self.telemetry.column(from, VELOCITY + 1));
         x.zip(y).map(|(x, y)| x.hypot(y))
     }
 

@@ -276,3 +276,66 @@ impl Scenario {
         [steering, acceleration]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = include_str!("../m1.toml");
+
+    #[test]
+    fn what_is_driven_when() {
+        let p = Protocol::parse(TEXT).expect("a protocol");
+        let of = |name: &str| p.scenarios.iter().find(|s| s.name == name).expect("a scenario");
+        let straight = of("straight");
+        // Control steps are at multiples of 0.05 s, which doubles are not.
+        assert_eq!(straight.action(19.0 * 0.05, 0.0), [0.0, 0.0]);
+        assert_eq!(straight.action(20.0 * 0.05, 0.0), [0.0, 2.0]);
+        assert_eq!(straight.action(79.0 * 0.05, 0.0), [0.0, 2.0]);
+        assert_eq!(straight.action(80.0 * 0.05, 0.0), [0.0, 0.0]);
+        assert_eq!(of("steer_right").action(4.5, 0.0), [-0.2, 0.0]);
+        let stress = of("contact_stress");
+        assert_eq!(stress.action(1.95, 3.0), [0.0, 0.0]);
+        let [steer, accelerate] = stress.action(3.0, 3.0);
+        assert!((steer - 0.2).abs() < 1e-15, "a quarter of 4 s after 2 s");
+        assert_eq!(accelerate, 3.0, "2·(8 − 3), clipped");
+        assert_eq!(stress.action(3.0, 12.0)[1], -6.0);
+        assert_eq!(stress.action(3.0, 7.5)[1], 1.0);
+    }
+
+    #[test]
+    fn gates_of_a_scenario_take_the_place_of_those_of_all() {
+        let p = Protocol::parse(TEXT).expect("a protocol");
+        let of = |name: &str| p.scenarios.iter().find(|s| s.name == name).expect("a scenario");
+        let limit = |name: &str, metric: &str| {
+            let found: Vec<f64> =
+                p.gates_of(of(name)).filter(|g| g.metric == metric).map(|g| g.limit).collect();
+            assert_eq!(found.len(), 1, "{name} {metric}");
+            found[0]
+        };
+        assert_eq!(limit("rest", "minimum_steady_wheel_contact_coverage"), 0.98);
+        assert_eq!(limit("contact_stress", "minimum_steady_wheel_contact_coverage"), 0.75);
+        assert_eq!(limit("drop_settle", "maximum_penetration_m"), 0.01);
+        let all: usize = p.scenarios.iter().map(|s| p.gates_of(s).count() + 1).sum();
+        let converge: usize = p.convergence.iter().map(|c| c.limits.len()).sum();
+        assert_eq!(all + p.symmetry.len() + converge, 172);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (from, to, said) in [
+            ("reference_s = 0.002", "reference_s = 0.001", "reference_s = 0.001 is none"),
+            ("repeats = 3", "repeats = 0", "repeats is 0"),
+            ("metric = \"finite\"", "metric = \"finit\"", "there is no metric `finit`"),
+            ("op = \"==\"", "op = \"=\"", "unknown variant `=`"),
+            ("left = \"steer_left\"", "left = \"steer\"", "there is no scenario `steer`"),
+            ("{ steady_z_difference_m", "{ z", "there is no quantity `z`"),
+            ("name = \"brake\"", "name = \"rest\"", "two scenarios are called `rest`"),
+            ("lift_m = 0.02", "lift = 0.02", "unknown field `lift`"),
+        ] {
+            assert!(TEXT.contains(from), "{from}");
+            let error = Protocol::parse(&TEXT.replacen(from, to, 1)).expect_err(from);
+            assert!(error.contains(said), "{from}: {error}");
+        }
+    }
+}

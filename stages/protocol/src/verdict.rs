@@ -1,7 +1,8 @@
 //! The verdict: metrics of all runs, checks, and the largest candidate that passes all of them.
 
 use crate::report::{
-    Candidate, Check, Different, FORMAT, Head, Published, Report, Runtime, ScenarioReport, Selection,
+    Candidate, Check, Different, FORMAT, Head, Published, Report, Runtime, ScenarioReport,
+    Selection,
 };
 use crate::run::RunFile;
 use crate::{config, input_name, text};
@@ -56,9 +57,11 @@ pub(crate) fn run(
     let mut json = serde_json::to_string_pretty(&report)
         .map_err(|e| StageError::Failed(format!("the report cannot be written as JSON: {e}")))?;
     json.push('\n');
-    for (name, bytes) in
-        [("report.json", json), ("checks.csv", checks_csv(&report)), ("metrics.csv", metrics_csv(&report))]
-    {
+    for (name, bytes) in [
+        ("report.json", json),
+        ("checks.csv", checks_csv(&report)),
+        ("metrics.csv", metrics_csv(&report)),
+    ] {
         let path = out.join(name);
         fs::write(&path, bytes).at(&path)?;
     }
@@ -120,7 +123,8 @@ fn judge(protocol: &Protocol, config: &Config, runs: &Runs) -> Result<Report, St
     let reference = p.candidates_s.iter().position(|dt| *dt == p.reference_s).unwrap_or(0);
     let first = runs.values().flatten().next();
     let first = first.ok_or_else(|| StageError::Failed("there is no run".to_owned()))?;
-    let mut versions: Vec<String> = runs.values().flatten().map(|r| r.file.version.clone()).collect();
+    let mut versions: Vec<String> =
+        runs.values().flatten().map(|r| r.file.version.clone()).collect();
     versions.sort();
     versions.dedup();
     let mut candidates = Vec::new();
@@ -218,7 +222,14 @@ fn candidate(
     }
     let all = scenarios.iter().flat_map(|s| &s.checks).chain(&symmetry).chain(&convergence);
     failures.extend(all.filter(|c| !c.passed).map(|c| c.id.clone()));
-    Candidate { timestep_s, passed: failures.is_empty(), failures, scenarios, symmetry, convergence }
+    Candidate {
+        timestep_s,
+        passed: failures.is_empty(),
+        failures,
+        scenarios,
+        symmetry,
+        convergence,
+    }
 }
 
 fn scenario_report(
@@ -352,4 +363,147 @@ fn as_printed(own: f64, published: f64, digits: &str) -> bool {
     // Half a unit of the last digit, and as much for what rounded it the other way.
     let unit = 10f64.powi(exponent - places);
     (own - published).abs() <= 0.51 * unit + ROUNDING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROTOCOL: &str = include_str!("../../../scenes/vehicle/m1.toml");
+    const CONFIG: &str = include_str!("../../../scenes/vehicle/vehicle.toml");
+
+    /// A vehicle that stands still and carries its weight, as telemetry of as many seconds.
+    fn standing(seconds: f64) -> Telemetry {
+        use sim_vehicle::telemetry as t;
+        let rows = (seconds / 0.05).round() as usize + 1;
+        let mut values = vec![0.0; rows * t::COLUMNS];
+        for (i, row) in values.chunks_exact_mut(t::COLUMNS).enumerate() {
+            row[t::TIME] = i as f64 * 0.05;
+            for wheel in 0..4 {
+                row[t::CONTACT + wheel] = 1.0;
+                row[t::LOAD + wheel] = 1200.0 * 9.81 / 4.0;
+            }
+        }
+        Telemetry { values }
+    }
+
+    fn ran(telemetry: Telemetry, error: Option<&str>) -> Ran {
+        let file = RunFile {
+            format: 1,
+            version: "1".into(),
+            scenario: String::new(),
+            timestep: 0.005,
+            substeps: 10,
+            control_steps: 0,
+            model: serde_json::Value::Null,
+            error: error.map(str::to_owned),
+        };
+        let sha256 = sha256(&telemetry.to_bytes());
+        Ran { file, telemetry, sha256 }
+    }
+
+    /// A protocol of the scenario `rest` alone.
+    fn rest() -> Protocol {
+        let mut p = Protocol::parse(PROTOCOL).expect("a protocol");
+        p.scenarios.retain(|s| s.name == "rest");
+        p.convergence.retain(|c| c.scenario == "rest");
+        p.symmetry.clear();
+        p
+    }
+
+    fn runs(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Runs {
+        (0..p.protocol.candidates_s.len())
+            .map(|i| {
+                (("rest".to_owned(), i), (0..p.protocol.repeats).map(|r| make(i, r)).collect())
+            })
+            .collect()
+    }
+
+    fn judged(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Report {
+        let config = Config::parse(CONFIG).expect("a configuration");
+        judge(p, &config, &runs(p, make)).expect("a report")
+    }
+
+    #[test]
+    fn the_largest_step_that_passes_is_selected() {
+        let report = judged(&rest(), |_, _| ran(standing(10.0), None));
+        assert_eq!(report.selection.timestep_s, Some(0.01), "{:?}", report.candidates[0].failures);
+        // Too deep in the ground with the largest step.
+        let report = judged(&rest(), |i, _| {
+            let mut t = standing(10.0);
+            if i == 0 {
+                t.values[100 * 36 + 18] = 0.0051;
+            }
+            ran(t, None)
+        });
+        assert_eq!(report.selection.timestep_s, Some(0.005));
+        assert_eq!(
+            report.candidates[0].failures,
+            ["absolute.rest.maximum_penetration_m.at_most"],
+            "V28"
+        );
+    }
+
+    /// V26: one bit of one repeat is a difference, and so is another number of rows.
+    #[test]
+    fn repeats_must_not_differ() {
+        let report = judged(&rest(), |i, r| {
+            let mut t = standing(10.0);
+            if (i, r) == (1, 2) {
+                t.values[7 * 36 + 4] = 1e-9;
+            }
+            ran(t, None)
+        });
+        assert_eq!(report.candidates[1].failures, ["determinism.rest"]);
+        assert!(report.candidates[0].passed && report.candidates[2].passed);
+        assert_eq!(apart(&[1.0], &[1.0, 2.0]), f64::INFINITY);
+        assert!(apart(&[1.0], &[f64::NAN]).is_nan() || apart(&[1.0], &[f64::NAN]) > 0.0);
+    }
+
+    #[test]
+    fn a_run_that_ended_early_fails_its_candidate_and_a_reference_fails_all() {
+        let report = judged(&rest(), |i, r| {
+            ran(standing(10.0), (i == 0 && r == 1).then_some("MuJoCo warned at 1 s"))
+        });
+        let failures = &report.candidates[0].failures;
+        assert_eq!(failures[0], "candidate.runtime_error");
+        assert!(failures.len() > 10, "nothing is known of it: {failures:?}");
+        assert_eq!(report.selection.timestep_s, Some(0.005));
+        let report = judged(&rest(), |i, _| ran(standing(10.0), (i == 2).then_some("went wrong")));
+        assert_eq!(report.selection.timestep_s, None);
+        assert!(report.candidates.iter().all(|c| !c.passed));
+    }
+
+    /// V38: what is driven, measured or allowed is in the identity; comments are not.
+    #[test]
+    fn the_identity_is_of_what_counts() {
+        let identity = |protocol: &str, config: &str, fingerprint: &str| {
+            let p = Protocol::parse(protocol).expect("a protocol");
+            head(&p, fingerprint, protocol, config, "").expect("a head").identity
+        };
+        let first = identity(PROTOCOL, CONFIG, "f");
+        assert_eq!(identity(&format!("# a remark\n{PROTOCOL}"), CONFIG, "f"), first);
+        for (from, to) in [
+            ("acceleration = 2.0", "acceleration = 2.1"),
+            ("limit = 0.98", "limit = 0.97"),
+            ("steady_from_s = 1.2", "steady_from_s = 1.25"),
+            ("position_rmse_m = 0.05", "position_rmse_m = 0.06"),
+        ] {
+            assert!(PROTOCOL.contains(from));
+            assert_ne!(identity(&PROTOCOL.replacen(from, to, 1), CONFIG, "f"), first, "{from}");
+        }
+        assert_ne!(identity(PROTOCOL, &CONFIG.replace("1200.0", "1201.0"), "f"), first);
+        assert_ne!(identity(PROTOCOL, CONFIG, "another metric"), first);
+    }
+
+    #[test]
+    fn published_digits_are_what_counts() {
+        assert!(as_printed(0.005_728_712, 0.005_728_71, "0.00572871"));
+        assert!(!as_printed(0.005_728_72, 0.005_728_71, "0.00572871"));
+        assert!(
+            as_printed(20.0251, 20.0251, "20.0251") && !as_printed(20.0252, 20.0251, "20.0251")
+        );
+        assert!(as_printed(8.78949e-5, 8.78949e-5, "8.78949e-05"));
+        assert!(!as_printed(2.19e-9, 4.5e-15, "4.5e-15"), "more than rounding");
+    }
 }
