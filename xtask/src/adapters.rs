@@ -31,6 +31,12 @@ impl Adapter {
         Ok(shell::target_dir()?.join("adapters").join(&self.name))
     }
 
+    /// Whether it steps scenes through the harness, rather than being a plant of its own.
+    pub(crate) fn steps_scenes(&self) -> Result<bool> {
+        let manifest = std::fs::read_to_string(self.dir.join("Cargo.toml"))?;
+        Ok(manifest.contains("sim-engine-harness"))
+    }
+
     /// `cargo ARGS` in the adapter's workspace, with the libraries of its pin in reach.
     pub(crate) fn cargo(&self, args: &[&str]) -> Result<Command> {
         let mut cargo = shell::cargo();

@@ -281,7 +281,7 @@ impl Scenario {
 mod tests {
     use super::*;
 
-    const TEXT: &str = include_str!("../m1.toml");
+    const TEXT: &str = include_str!("../../m1.toml");
 
     #[test]
     fn what_is_driven_when() {
