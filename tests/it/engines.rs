@@ -71,7 +71,7 @@ fn project(engines: &[&str]) -> TestEnv {
 }
 
 /// A source folder without what cargo builds in it.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("mkdir");
     for entry in std::fs::read_dir(from).expect("read") {
         let entry = entry.expect("an entry");
@@ -99,7 +99,7 @@ fn store() -> PathBuf {
 }
 
 /// A command with the caller's tools and settings: building needs a compiler and the registries.
-fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
+pub(crate) fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
     let mut cmd = env.cmd(args).env("SIM_PIPE_STORE", store()).bound(BOUND);
     let wanted = |name: &str| {
         let lower = name.to_ascii_lowercase();
@@ -120,7 +120,7 @@ fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
 }
 
 /// Whether fetching failed and the machine is said to have no network.
-fn offline(out: &Out) -> bool {
+pub(crate) fn offline(out: &Out) -> bool {
     let fetch = out.stderr.lines().any(|l| l.contains("failed  fetch/"));
     if fetch && std::env::var_os("SIM_PIPE_TEST_OFFLINE").is_some() {
         skip("network", "SIM_PIPE_TEST_OFFLINE is set and a fetch failed");
@@ -147,7 +147,7 @@ fn mujoco() -> Option<&'static TestEnv> {
 }
 
 /// A JSON file of an action's output.
-fn json(env: &TestEnv, label: &str, file: &str) -> Value {
+pub(crate) fn json(env: &TestEnv, label: &str, file: &str) -> Value {
     let out = cmd(env, &["store", "path", label]).run();
     let path = Path::new(out.expect(0).stdout.trim()).join(file);
     let text = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
