@@ -177,7 +177,7 @@ fn a_falling_body_is_where_the_closed_form_says() {
 }
 
 fn falls(env: &TestEnv, engine: &str) {
-    let scene = json(env, "scene/free_fall/30@0.004166666666666667#7", "scene.json");
+    let scene = json(env, "scene/free_fall/30@1/240#7", "scene.json");
     let label = format!("trial[{engine}]/free_fall/30x1/r0/timed");
     let (result, poses) = (json(env, &label, "result.json"), json(env, &label, "final.json"));
     let limit = number(gate(&result, "free_fall"), "/limit");
@@ -326,7 +326,7 @@ fn a_result_carries_its_settings_gates_and_translation() {
         pile["translation"]["approximated"].is_array() && pile["translation"]["dropped"].is_array()
     );
     // P047, P048, P162: the scene that both engines get is a file of its own, and the result names it.
-    let scene = json(env, "scene/box_pile/30@0.004166666666666667#7", "scene.json");
+    let scene = json(env, "scene/box_pile/30@1/240#7", "scene.json");
     for body in scene["bodies"].as_array().expect("bodies") {
         for key in [
             "kind",

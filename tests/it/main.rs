@@ -24,6 +24,7 @@ mod pipeline_errors;
 mod power_loss;
 mod provenance;
 mod random_kills;
+mod render;
 mod repeats;
 mod sandbox;
 mod scale;

@@ -3,7 +3,7 @@
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
     Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Scene, SettingValue, Translation, Velocity,
+    Precision, Repeatability, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -37,6 +37,7 @@ impl Engine for PointMass {
                 threads: false,
                 settings: vec![],
                 device_timestamps: false,
+                repeatability: Repeatability::Bitwise,
             },
             limits: Limits::default(),
         }

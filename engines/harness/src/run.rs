@@ -1,7 +1,7 @@
 //! One job from start to end: load, set-up, warm-up, reset, measured interval, read-back, gates.
 
 use crate::accuracy::{Motion, accuracy, needs_velocities};
-use crate::capture::capture;
+use crate::capture::{capture, compare};
 use crate::engine::{Engine, EngineError, Simulation};
 use crate::files::write_atomically;
 use crate::gates::{FinalState, digest, judge};
@@ -64,6 +64,7 @@ fn blank(description: &Description, job: &Job) -> JobResult {
         gates: Vec::new(),
         accuracy: Vec::new(),
         final_state_digest: None,
+        world0_state_digest: None,
         memory: None,
         gpu_memory: None,
         capture: None,
@@ -146,7 +147,12 @@ fn execute(
             GpuMemory::Unavailable { reason: "no counter for this backend".into() }
         });
     }
-    read_back(simulation.as_mut(), &scene, job, out, result)
+    read_back(simulation.as_mut(), &scene, job, out, result)?;
+    if let (Some(capture), Some(ended)) = (&mut result.capture, &result.world0_state_digest) {
+        let promise = &description.capabilities.repeatability;
+        capture.final_state = compare(job.timed_state.as_deref(), ended, promise)?;
+    }
+    Ok(())
 }
 
 /// The measured interval, ns: two clock readings around the engine's stepping loop and the wait
@@ -182,6 +188,7 @@ fn read_back(
         FinalState { worlds: &worlds, steps: job.steps, precision, counters: &result.counters };
     result.gates = judge(scene, &job.gates, &state);
     result.final_state_digest = Some(digest(&worlds));
+    result.world0_state_digest = Some(digest(&worlds[..1]));
     result.accuracy = errors(simulation, scene, &worlds, job.steps)?;
     let failed: Vec<String> = result
         .gates

@@ -1,6 +1,7 @@
 use super::*;
 use sim_engine_protocol::{
-    Body, BodyKind, Capabilities, Limits, Pose, Precision, SCENE_FORMAT, Velocity,
+    Body, BodyKind, Capabilities, Limits, Pose, Precision, Repeatability, SCENE_FORMAT,
+    StateComparison, Velocity,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,6 +16,8 @@ struct Toy {
     panics: bool,
     refuses: Option<EngineError>,
     sleeps: bool,
+    /// Ends elsewhere every time, and says so.
+    varies: bool,
 }
 
 struct Ball {
@@ -42,6 +45,11 @@ impl Engine for Toy {
                 threads: false,
                 settings: vec![],
                 device_timestamps: false,
+                repeatability: if self.varies {
+                    Repeatability::Varies { reason: "it is a toy".into() }
+                } else {
+                    Repeatability::Bitwise
+                },
             },
             limits: Limits { bodies: None, worlds: Some(8) },
         }
@@ -198,6 +206,31 @@ fn a_capture_holds_world_0_at_its_cadence() {
     // 64 - 10/16 · n(n+1)/2 after n = 0, 2, 4, 6 steps.
     assert_eq!(heights, [64.0, 62.125, 57.75, 50.875]);
     assert!(!folder.path().join("capture.bin.part").exists());
+}
+
+/// P171, P067: the capture shows the run that was timed, or says that it does not.
+#[test]
+fn a_capture_ends_where_the_timed_run_ended_or_says_so() {
+    let toy = Toy::default();
+    let timed = go(&toy, &job(Mode::Timed)).0;
+    let state = timed.world0_state_digest.clone();
+    assert_ne!(state, timed.final_state_digest, "three worlds have another digest than one");
+    let replay = |toy: &Toy, state: Option<String>| {
+        let (result, _folder) = go(toy, &Job { timed_state: state, ..job(Mode::Capture) });
+        assert_eq!(result.world0_state_digest, result.final_state_digest);
+        let gates = result.gates.iter().map(|g| g.id.clone()).collect::<Vec<_>>();
+        assert_eq!(gates, timed.gates.iter().map(|g| g.id.clone()).collect::<Vec<_>>());
+        (result.outcome.status, result.outcome.reason, result.capture.unwrap().final_state)
+    };
+    assert_eq!(replay(&toy, state), (Status::Ok, None, StateComparison::Same));
+    let other = Some("0".repeat(64));
+    let (status, reason, _) = replay(&toy, other.clone());
+    assert_eq!(status, Status::Error);
+    assert!(reason.unwrap().contains("says that runs repeat bit for bit"));
+    let varies = Toy { varies: true, ..Toy::default() };
+    let differs = StateComparison::Differs { reason: "it is a toy".into() };
+    assert_eq!(replay(&varies, other), (Status::Ok, None, differs));
+    assert!(matches!(replay(&toy, None).2, StateComparison::NotCompared { .. }));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use mujoco_rs::mujoco_c::{self as c, mj_version};
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
     Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Scene, SettingValue, Translation, Velocity,
+    Precision, Repeatability, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -43,6 +43,7 @@ impl Engine for Mujoco {
                 threads: false,
                 settings: SETTINGS.map(String::from).to_vec(),
                 device_timestamps: false,
+                repeatability: Repeatability::Bitwise,
             },
             limits: Limits::default(),
         }

@@ -44,6 +44,23 @@ pub struct Capabilities {
     pub settings: Vec<String>,
     /// Whether device timestamps exist for some backend.
     pub device_timestamps: bool,
+    /// Whether the same job ends in the same state again on the same machine.
+    pub repeatability: Repeatability,
+}
+
+/// Whether two runs of one job on one machine end in the same bits, however many worlds are
+/// stepped beside world 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "status", deny_unknown_fields)]
+pub enum Repeatability {
+    /// They do; a replay that ends in another state is a failure.
+    Bitwise,
+    /// They need not; a replay says how it ended.
+    Varies {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Sizes an adapter refuses to exceed; absent where only memory limits it.

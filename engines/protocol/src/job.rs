@@ -37,6 +37,10 @@ pub struct Job {
     /// Simulated time between two frames of a capture, s.
     #[serde(default = "sixtieth")]
     pub capture_interval_s: f64,
+    /// What a capture must end in where the engine repeats bit for bit: the digest of the final
+    /// state of world 0 of the timed run that it replays, [`crate::JobResult::world0_state_digest`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_state: Option<String>,
     /// Engine settings that differ from the adapter's; a name it does not know is refused.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, SettingValue>,
@@ -175,6 +179,12 @@ impl Job {
         if self.backend.is_empty() || self.backend.len() > 64 {
             e.add("backend", &self.backend, "must have 1 to 64 bytes");
         }
+        let hex = |c: char| matches!(c, '0'..='9' | 'a'..='f');
+        if let Some(digest) = &self.timed_state
+            && !(digest.len() == 64 && digest.chars().all(hex))
+        {
+            e.add("timed_state", digest, "must be a BLAKE3 digest of 64 hexadecimal digits");
+        }
         e.within("capture_interval_s", self.capture_interval_s, 1.0e-6, 3600.0);
         let g = &self.gates;
         e.within("gates.floor_penetration_m", g.floor_penetration_m, 0.0, 1.0e3);
@@ -245,10 +255,11 @@ mod tests {
             steps: 0,
             threads: 0,
             backend: String::new(),
+            timed_state: Some("none".into()),
             gates: Gates { anchor_drift_m: f64::NAN, ..Gates::default() },
             ..job()
         };
-        let named = ["protocol", "scene", "worlds", "steps", "threads", "backend"];
+        let named = ["protocol", "scene", "worlds", "steps", "threads", "backend", "timed_state"];
         assert_eq!(paths(&bad), [&named[..], &["gates.anchor_drift_m"]].concat());
         assert_eq!(paths(&Job { scene: "/etc/passwd".into(), ..job() }), ["scene"]);
     }

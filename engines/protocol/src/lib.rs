@@ -12,13 +12,14 @@ mod scene;
 #[cfg(feature = "schema")]
 mod schema;
 
+pub use capture::{CaptureReport, StateComparison};
 pub use check::{FieldError, FieldErrors, non_finite_fields};
-pub use description::{Capabilities, Description, Limits};
+pub use description::{Capabilities, Description, Limits, Repeatability};
 pub use job::{Gates, Job, Mode, SettingValue};
 pub use result::{
-    Accuracy, Approximation, CaptureReport, Counters, EngineId, GateOperator, GateResult,
-    GpuMemory, JobResult, MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision,
-    ProfileReport, SceneFacts, SnapshotPhase, Status, Translation,
+    Accuracy, Approximation, Counters, EngineId, GateOperator, GateResult, GpuMemory, JobResult,
+    MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision, ProfileReport,
+    SceneFacts, SnapshotPhase, Status, Translation,
 };
 pub use scene::{Body, BodyKind, Hinge, Pose, Reference, SCENE_FORMAT, Scene, Shape, Velocity};
 #[cfg(feature = "schema")]

@@ -4,7 +4,7 @@ use crate::world::{SUBSTEPS, World, build, pool};
 use sim_engine_harness::{Engine, EngineError, Simulation};
 use sim_engine_protocol::{
     Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Scene, SettingValue, Translation, Velocity,
+    Precision, Repeatability, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ impl Engine for Rapier {
                 threads: true,
                 settings: vec!["substeps".into()],
                 device_timestamps: false,
+                repeatability: Repeatability::Bitwise,
             },
             limits: Limits::default(),
         }

@@ -43,9 +43,19 @@ pub fn draft(scenario: &str, size: u64, timestep: f64, seed: u64) -> Draft {
     draft.args.insert("timestep".into(), Value::float(timestep).unwrap_or(Value::Float(0.0)));
     draft.outputs = vec!["scene.json".into()];
     draft.seed = seed;
-    draft.shared = Some(format!("scene/{scenario}/{size}@{timestep}#{seed}"));
+    draft.shared = Some(format!("scene/{scenario}/{size}@{}#{seed}", step_name(timestep)));
     draft.export = false;
     draft
+}
+
+/// A timestep (s) as people write it: `1/240` where it is the fraction of a whole number, else the
+/// number.
+fn step_name(timestep: f64) -> String {
+    let inverse = (1.0 / timestep).round();
+    if inverse >= 2.0 && 1.0 / inverse == timestep {
+        return format!("1/{inverse}");
+    }
+    timestep.to_string()
 }
 
 /// Reads a timestep: a positive number or a fraction of two, in seconds.
@@ -134,5 +144,19 @@ impl Stage for Scene {
         let path = dir.join("out/scene.json");
         fs::write(&path, sim_scenes::to_canonical_json(&scene)).at(&path)?;
         Ok(ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_name_a_timestep_as_people_write_it() {
+        let label = |dt: f64| draft("roll", 4, dt, 7).shared.expect("a scene is shared");
+        assert_eq!(label(1.0 / 240.0), "scene/roll/4@1/240#7");
+        assert_eq!(label(0.002), "scene/roll/4@1/500#7");
+        assert_eq!(label(0.0023), "scene/roll/4@0.0023#7");
+        assert_eq!(label(1.0), "scene/roll/4@1#7");
     }
 }

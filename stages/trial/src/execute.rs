@@ -1,7 +1,7 @@
 //! One trial: writes the job, runs the adapter in its own process, checks the result it wrote.
 
 use fs_err as fs;
-use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Pose, Status};
+use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Status};
 use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, optional_arg, status};
 use std::path::Path;
@@ -11,9 +11,14 @@ use std::time::Instant;
 /// Files that an adapter may leave beside its result.
 const EXTRAS: [&str; 2] = ["final.json", "capture.bin"];
 
+/// What a timed trial leaves beside its result for its capture: the digest of world 0's final state.
+pub(crate) const STATE: &str = "state.txt";
+/// What stands there where the adapter told none.
+const NO_STATE: &str = "none";
+
 pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
     let engine = input(request, dir, "engine")?;
-    let job = job(request)?;
+    let job = job(request, dir)?;
     job.validate().map_err(|problems| {
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
         StageError::Failed(format!("the job is wrong: {}", list.join("; ")))
@@ -61,6 +66,11 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             "the adapter's result contradicts itself: {problem}"
         )));
     }
+    if job.mode == Mode::Capture
+        && let Err(problem) = crate::capture::agrees(&result, &results)
+    {
+        return Err(StageError::Failed(format!("the adapter's capture is wrong: {problem}")));
+    }
     if let Err(problem) = same_state(&result, &results.join("final.json")) {
         return Err(StageError::Failed(format!(
             "the adapter's result contradicts itself: {problem}"
@@ -75,6 +85,21 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             fs::copy(&from, out.join(name)).at(&from)?;
         }
     }
+    match job.mode {
+        // What a capture must end in. Apart from the result, whose times never repeat, so that a
+        // trial that is timed again to the same end leaves its capture alone.
+        Mode::Timed => {
+            let path = out.join(STATE);
+            let digest = result.world0_state_digest.as_deref().unwrap_or(NO_STATE);
+            fs::write(&path, format!("{digest}\n")).at(&path)?;
+        }
+        // What is rendered needs nothing but the capture's own folder.
+        Mode::Capture => {
+            let path = out.join("scene.json");
+            fs::copy(&scene, &path).at(&path)?;
+        }
+        _ => {}
+    }
     let reason = one_line(result.outcome.reason.as_deref().unwrap_or_default());
     Ok(match result.outcome.status {
         Status::Ok => ok(),
@@ -86,20 +111,16 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     })
 }
 
-#[derive(serde::Deserialize)]
-struct FinalPoses {
-    poses: Vec<Pose>,
-}
-
 /// Whether the final-state digest of a single world is that of the poses beside it, where the adapter
 /// wrote them.
 fn same_state(result: &JobResult, path: &Path) -> Result<(), String> {
     let (1, Some(said)) = (result.worlds, &result.final_state_digest) else { return Ok(()) };
-    let Ok(text) = fs::read_to_string(path) else { return Ok(()) };
-    let last: FinalPoses =
-        serde_json::from_str(&text).map_err(|e| format!("final.json is not valid: {e}"))?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    let last = crate::capture::poses(path)?;
     let mut hasher = blake3::Hasher::new();
-    for x in last.poses.iter().flat_map(|p| p.position.iter().chain(&p.orientation)) {
+    for x in last.iter().flat_map(|p| p.position.iter().chain(&p.orientation)) {
         hasher.update(&x.to_le_bytes());
     }
     let found = hasher.finalize().to_hex();
@@ -109,15 +130,27 @@ fn same_state(result: &JobResult, path: &Path) -> Result<(), String> {
     Err("final_state_digest is not the digest of the poses in final.json".to_owned())
 }
 
-fn job(request: &Request) -> Result<Job, StageError> {
+/// The state that a capture must end in, from the timed trial that it replays.
+fn timed_state(request: &Request, dir: &Path) -> Result<Option<String>, StageError> {
+    if !request.inputs.contains_key("timed_state") {
+        return Ok(None);
+    }
+    let path = input(request, dir, "timed_state")?;
+    let text = fs::read_to_string(&path).at(&path)?;
+    Ok(Some(text.trim().to_owned()).filter(|digest| digest != NO_STATE))
+}
+
+fn job(request: &Request, dir: &Path) -> Result<Job, StageError> {
     let mode: Mode = arg(request, "mode")?;
     let gates: Gates = arg(request, "gates")?;
     let settings = optional_arg(request, "settings")?.unwrap_or_default();
+    let worlds = arg(request, "worlds")?;
     Ok(Job {
         protocol: PROTOCOL,
         mode,
         scene: "scene.json".to_owned(),
-        worlds: arg(request, "worlds")?,
+        // P171: world 0 only.
+        worlds: if mode == Mode::Capture { 1 } else { worlds },
         steps: arg(request, "steps")?,
         warmup: arg(request, "warmup")?,
         threads: arg(request, "threads")?,
@@ -126,6 +159,7 @@ fn job(request: &Request) -> Result<Job, StageError> {
         gates,
         sample_interval_ms: 10,
         capture_interval_s: 1.0 / 60.0,
+        timed_state: timed_state(request, dir)?,
         settings,
     })
 }

@@ -4,6 +4,8 @@
 //! A stage expands into scenes (shared by all engines), timed trials in a deterministic shuffled
 //! order, and for each timed trial the replays that were asked for, which run only after it passed.
 
+mod capture;
+mod captures;
 mod execute;
 mod suite;
 
@@ -225,6 +227,11 @@ impl Expansion<'_> {
             draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
             let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
             draft.inputs.insert("scene".into(), scene);
+            if let (Some(timed), "capture") = (after, mode) {
+                let subpath = Some(execute::STATE.to_owned());
+                let state = DraftInput::Draft { index: timed, subpath };
+                draft.inputs.insert("timed_state".into(), state);
+            }
             draft.seed = self.cell.seed;
             draft.repeat = repeat;
             draft.after.extend(after);
@@ -236,9 +243,10 @@ impl Expansion<'_> {
             self.drafts.len() - 1
         };
         let timed = make("timed", None);
+        let captured = case.captures.takes(size, case.timestep, run.settings.is_some());
         for replay in replays {
             // A capture shows what happened; once is enough where repeats differ only in time.
-            if *replay != "capture" || repeat == 0 {
+            if *replay != "capture" || (repeat == 0 && captured) {
                 make(replay, Some(timed));
             }
         }

@@ -26,6 +26,7 @@
 //! variants = [{ mujoco.integrator = "RK4" }, { rapier.substeps = 1 }]
 //! ```
 
+use crate::captures::{Captures, RawCaptures};
 use serde::Deserialize;
 use sim_model::kind::{Place, Problem};
 use sim_model::value::Value;
@@ -91,6 +92,7 @@ pub(crate) struct Case {
     /// The adapters' own settings first, then what differs.
     pub(crate) variants: Vec<Variant>,
     pub(crate) gates: BTreeMap<String, f64>,
+    pub(crate) captures: Captures,
     pub(crate) at: usize,
     pub(crate) sizes_at: usize,
     pub(crate) worlds_at: usize,
@@ -136,6 +138,7 @@ struct RawCase {
     duration: Option<Spanned<f64>>,
     #[serde(default)]
     variants: Vec<Spanned<RawVariant>>,
+    capture: Option<RawCaptures>,
     #[serde(default)]
     gates: BTreeMap<Spanned<String>, Spanned<f64>>,
 }
@@ -247,6 +250,8 @@ fn check(
     let timesteps = timesteps(raw, scenario, &mut problem);
     let lengths = lengths(raw, steps.unwrap_or(scenario.steps), &timesteps, &mut problem);
     let variants = variants(raw, &mut problem);
+    let seconds: Vec<f64> = timesteps.iter().map(|t| t.seconds).collect();
+    let captures = Captures::check(raw.capture.as_ref(), &sizes, &seconds, &mut problem);
     // The scenario's own gates, as the names and numbers that a job has.
     let own = serde_json::to_value(scenario.gates).unwrap_or_default();
     let mut gates: BTreeMap<String, f64> = own
@@ -284,6 +289,7 @@ fn check(
         swept: step.swept.clone(),
         variants: variants.clone(),
         gates: gates.clone(),
+        captures: captures.clone(),
         at,
         sizes_at: raw.sizes.span().start,
         worlds_at: raw.worlds.as_ref().map_or(at, |w| w.span().start),

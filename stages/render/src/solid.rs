@@ -1,0 +1,186 @@
+//! What is drawn: one solid for each collision shape of a scene, the same for every engine.
+
+use crate::vector::{Place, V, add, dot, scale};
+use sim_engine_protocol::{Scene, Shape};
+
+/// A shape about the origin of its own frame; lengths in m.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// Half edges along x, y, z.
+    Box(V),
+    /// Radius.
+    Sphere(f32),
+    /// A cylinder along z with half-spheres on its ends: radius, half length of the cylinder.
+    Capsule(f32, f32),
+}
+
+/// One thing to draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Solid {
+    pub(crate) form: Form,
+    /// The pose that moves it, by place in a frame of the capture; `None` where it never moves.
+    pub(crate) body: Option<usize>,
+    /// Its place where it never moves: position and quaternion w, x, y, z in the world.
+    pub(crate) fixed: [f32; 7],
+}
+
+/// The solids of a scene, bodies that never move among them.
+pub(crate) fn solids(scene: &Scene) -> Vec<Solid> {
+    let mut moving = 0;
+    let mut out = Vec::with_capacity(scene.bodies.len());
+    for body in &scene.bodies {
+        let form = match body.shape {
+            Shape::Box { half_extents } => Form::Box(half_extents.map(|h| h as f32)),
+            Shape::Sphere { radius } => Form::Sphere(radius as f32),
+            Shape::Capsule { radius, half_length } => {
+                Form::Capsule(radius as f32, half_length as f32)
+            }
+        };
+        let [x, y, z] = body.position.map(|v| v as f32);
+        let [a, b, c, d] = body.orientation.map(|v| v as f32);
+        let index = body.is_dynamic().then(|| {
+            moving += 1;
+            moving - 1
+        });
+        out.push(Solid { form, body: index, fixed: [x, y, z, a, b, c, d] });
+    }
+    out
+}
+
+impl Form {
+    /// Half edges of the box around it, in its own frame.
+    pub(crate) fn half_extents(&self) -> V {
+        match *self {
+            Form::Box(h) => h,
+            Form::Sphere(r) => [r; 3],
+            Form::Capsule(r, l) => [r, r, r + l],
+        }
+    }
+
+    /// Radius of the ball around it.
+    pub(crate) fn reach(&self) -> f32 {
+        match *self {
+            Form::Box(h) => dot(h, h).sqrt(),
+            Form::Sphere(r) => r,
+            Form::Capsule(r, l) => r + l,
+        }
+    }
+
+    /// Where a ray from `o` along `d`, both in the form's frame, meets it from outside first: the
+    /// parameter on `d` and the outward normal.
+    pub(crate) fn hit(&self, o: V, d: V) -> Option<(f32, V)> {
+        match *self {
+            Form::Box(h) => slabs(o, d, h),
+            Form::Sphere(r) => ball(o, d, r),
+            Form::Capsule(r, l) => capsule(o, d, r, l),
+        }
+    }
+}
+
+fn ball(o: V, d: V, r: f32) -> Option<(f32, V)> {
+    let (a, b, c) = (dot(d, d), dot(o, d), dot(o, o) - r * r);
+    let q = b * b - a * c;
+    if q < 0.0 {
+        return None;
+    }
+    let t = (-b - q.sqrt()) / a;
+    Some((t, scale(add(o, scale(d, t)), 1.0 / r)))
+}
+
+fn slabs(o: V, d: V, h: V) -> Option<(f32, V)> {
+    let (mut near, mut far, mut axis) = (f32::MIN, f32::MAX, 0);
+    for k in 0..3 {
+        let step = 1.0 / d[k];
+        let (a, b) = ((-h[k] - o[k]) * step, (h[k] - o[k]) * step);
+        let (low, high) = if a < b { (a, b) } else { (b, a) };
+        if low > near {
+            (near, axis) = (low, k);
+        }
+        if high < far {
+            far = high;
+        }
+    }
+    if near > far {
+        return None;
+    }
+    let mut normal = [0.0; 3];
+    normal[axis] = if d[axis] > 0.0 { -1.0 } else { 1.0 };
+    Some((near, normal))
+}
+
+fn capsule(o: V, d: V, r: f32, l: f32) -> Option<(f32, V)> {
+    let a = d[0] * d[0] + d[1] * d[1];
+    let b = o[0] * d[0] + o[1] * d[1];
+    let q = b * b - a * (o[0] * o[0] + o[1] * o[1] - r * r);
+    if q < 0.0 {
+        return None;
+    }
+    if a > 1.0e-12 {
+        let t = (-b - q.sqrt()) / a;
+        if (o[2] + t * d[2]).abs() <= l {
+            return Some((t, [(o[0] + t * d[0]) / r, (o[1] + t * d[1]) / r, 0.0]));
+        }
+    }
+    let end = |z: f32| ball([o[0], o[1], o[2] - z], d, r);
+    match (end(-l), end(l)) {
+        (Some(a), Some(b)) => Some(if a.0 < b.0 { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The places of all solids in one frame of a capture; `None` where a pose is not finite.
+pub(crate) fn places(solids: &[Solid], poses: &[[f32; 7]]) -> Vec<Option<Place>> {
+    let place = |s: &Solid| match s.body {
+        Some(body) => poses.get(body).copied().and_then(Place::of),
+        None => Place::of(s.fixed),
+    };
+    solids.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(form: Form, o: V, d: V) -> (f32, V) {
+        form.hit(o, d).expect("it is hit")
+    }
+
+    #[test]
+    fn rays_meet_forms_where_they_should() {
+        let down = [0.0, 0.0, -1.0];
+        assert_eq!(hit(Form::Sphere(2.0), [0.0, 0.0, 5.0], down), (3.0, [0.0, 0.0, 1.0]));
+        let cube = Form::Box([1.0, 2.0, 3.0]);
+        assert_eq!(hit(cube, [0.5, 0.5, 5.0], down), (2.0, [0.0, 0.0, 1.0]));
+        assert_eq!(hit(cube, [-5.0, 1.0, 1.0], [1.0, 0.0, 0.0]), (4.0, [-1.0, 0.0, 0.0]));
+        assert_eq!(cube.hit([1.5, 0.0, 5.0], down), None);
+        let capsule = Form::Capsule(1.0, 2.0);
+        // Along the axis: the cap; across it: the cylinder; past the end: the cap again.
+        assert_eq!(hit(capsule, [0.0, 0.0, 5.0], down), (2.0, [0.0, 0.0, 1.0]));
+        assert_eq!(hit(capsule, [-5.0, 0.0, 1.5], [1.0, 0.0, 0.0]), (4.0, [-1.0, 0.0, 0.0]));
+        let (t, n) = hit(capsule, [-5.0, 0.0, 2.6], [1.0, 0.0, 0.0]);
+        assert!((t - 4.2).abs() < 1e-5 && (n[2] - 0.6).abs() < 1e-5, "{t} {n:?}");
+        assert_eq!(capsule.hit([-5.0, 0.0, 3.1], [1.0, 0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn only_dynamic_bodies_take_a_pose() {
+        let scene = serde_json::json!({
+            "format": 1, "name": "s", "gravity": [0, 0, -9.81], "timestep": 0.01, "bodies": [
+                {"kind": "static", "shape": {"box": {"half_extents": [9, 9, 0.5]}}, "mass": 0,
+                 "inertia": [0, 0, 0], "position": [0, 0, -0.5], "orientation": [1, 0, 0, 0],
+                 "linear_velocity": [0, 0, 0], "angular_velocity": [0, 0, 0], "friction": 0.5},
+                {"kind": "dynamic", "shape": {"capsule": {"radius": 0.5, "half_length": 1}},
+                 "mass": 1, "inertia": [1, 1, 1], "position": [0, 0, 4],
+                 "orientation": [1, 0, 0, 0], "linear_velocity": [0, 0, 0],
+                 "angular_velocity": [0, 0, 0], "friction": 0.5}]});
+        let scene: Scene = serde_json::from_value(scene).unwrap();
+        let list = solids(&scene);
+        assert_eq!((list[0].body, list[1].body), (None, Some(0)));
+        let [x, z] = [7.0, 8.0];
+        let found = places(&list, &[[x, 0.0, z, 1.0, 0.0, 0.0, 0.0]]);
+        assert_eq!(found[0].unwrap().at, [0.0, 0.0, -0.5]);
+        assert_eq!(found[1].unwrap().point([0.0, 0.0, 1.0]), [7.0, 0.0, 9.0]);
+        assert_eq!(places(&list, &[[f32::INFINITY, 0.0, z, 1.0, 0.0, 0.0, 0.0]])[1], None);
+        assert_eq!((list[1].form.reach(), list[1].form.half_extents()), (1.5, [0.5, 0.5, 1.5]));
+    }
+}
