@@ -1,13 +1,10 @@
 //! Replays on the site: pictures without scripts, tracks on demand, and what is not there.
 
-mod fixture;
-mod site;
-
-use fixture::{Fixture, Shape};
+use crate::fixture::{Fixture, Shape};
+use crate::site::Site;
 use serde_json::{Value, json};
 use sim_model::Digest;
 use sim_model::request::{Member, RequestInput, StageStatus};
-use site::Site;
 use std::fs;
 use tempfile::TempDir;
 
