@@ -152,10 +152,14 @@
     const s = scratch;
     view.moving.forEach(function (group) {
       group.list.forEach(function (item, i) {
-        const there = pose(view.track, frame, item.solid.body, s.p, s.q);
-        s.v.set(0, 0, item.part.offset).applyQuaternion(s.q).add(s.p);
+        const there = pose(view.track, frame, item.solid.body, s.p, s.q), l = item.solid.place;
+        // The part in the solid, the solid in its body, the body in the world.
+        s.t.set(l[4], l[5], l[6], l[3]).normalize();
+        s.v.set(0, 0, item.part.offset).applyQuaternion(s.t);
+        s.v.x += l[0]; s.v.y += l[1]; s.v.z += l[2];
+        s.v.applyQuaternion(s.q).add(s.p);
         s.s.fromArray(there ? item.part.scale : [0, 0, 0]);
-        group.mesh.setMatrixAt(i, s.m.compose(s.v, s.q, s.s));
+        group.mesh.setMatrixAt(i, s.m.compose(s.v, s.q.multiply(s.t), s.s));
       });
       group.mesh.instanceMatrix.needsUpdate = true;
     });
@@ -196,7 +200,7 @@
   function open(box, list, closed) {
     Object.assign(scratch, {
       p: new THREE.Vector3(), v: new THREE.Vector3(), s: new THREE.Vector3(),
-      q: new THREE.Quaternion(), m: new THREE.Matrix4(),
+      q: new THREE.Quaternion(), t: new THREE.Quaternion(), m: new THREE.Matrix4(),
     });
     const canvas = element("canvas", { tabindex: "0", role: "img" });
     let renderer;

@@ -114,7 +114,7 @@ fn a_capture_that_is_not_of_its_run_fails() {
         .collect();
     assert_eq!(found, ["absent", "rendered", "absent"]);
     let page = env.text("site", "scenes/free_fall.html");
-    assert!(page.contains("no capture") && page.contains(wrong));
+    assert!(page.contains("no capture") && page.contains("is not the final state in final.json"));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Where a case is looked at from: one camera for all engines that ran it.
 //!
-//! The direction is always the same. The distance is the least from which the picture holds the
-//! *region*: all bodies of the start state, and in every frame of every engine the middle nine
-//! tenths of the bodies along each axis (all of them below 21), out to four times the size of the
-//! start state. So a few strays, or an engine that blows up, do not shrink the rest to dots.
+//! The direction is always the same. The distance is the least from which the picture holds what is in
+//! the *region*: all bodies of the start state, and in every frame of every engine the bodies but the
+//! outermost fiftieth on each side of each axis (all of them below 50), out to four times the size of
+//! the start state. So a few strays, or an engine that blows up, do not shrink the rest to dots.
 
 use crate::solid::Solid;
 use crate::vector::{Place, V, add, cross, dot, scale, sub, unit};
@@ -12,12 +12,12 @@ use crate::vector::{Place, V, add, cross, dot, scale, sub, unit};
 const TOWARDS: V = [0.45, -0.76, 0.47];
 /// Tangent of half the vertical field of view, which is 30 degrees.
 pub(crate) const TAN: f32 = 0.267_949_2;
-/// Part of the picture's width and height that the region may fill.
-const FILL: f32 = 0.9;
+/// Part of the picture's width and height that the bodies may fill.
+const FILL: f32 = 0.92;
 /// How far beyond the start state the region may reach, in sizes of the start state.
 const GROWTH: f32 = 4.0;
 /// Share of bodies that may lie outside on each side of each axis, as a divisor.
-const TRIM: usize = 20;
+const TRIM: usize = 50;
 
 /// An axis-aligned box in the world, m.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +54,8 @@ impl Region {
         (0..3).map(|k| self.high[k] - self.low[k]).fold(0.0, f32::max)
     }
 
-    fn centre(&self) -> V {
-        scale(add(self.low, self.high), 0.5)
+    fn holds(&self, p: V) -> bool {
+        (0..3).all(|k| self.low[k] <= p[k] && p[k] <= self.high[k])
     }
 }
 
@@ -129,23 +129,36 @@ pub(crate) struct Camera {
 }
 
 impl Camera {
-    /// The camera that holds `region` in a picture of `width` to `height`.
-    pub(crate) fn on(region: &Region, width: f32, height: f32) -> Self {
+    /// The camera that holds everything of `frames` that is in `region`, in a picture of `width` to
+    /// `height`; the region itself where there is nothing.
+    pub(crate) fn on(
+        region: &Region,
+        solids: &[Solid],
+        frames: impl Iterator<Item = Vec<Option<Place>>>,
+        width: f32,
+        height: f32,
+    ) -> Self {
         let back = unit(TOWARDS);
         let forward = scale(back, -1.0);
         let right = unit(cross(forward, [0.0, 0.0, 1.0]));
         let up = cross(right, forward);
-        let target = region.centre();
+        let target = scale(add(region.low, region.high), 0.5);
         let (tan_y, tan_x) = (FILL * TAN, FILL * TAN * (width / height));
-        let mut distance = 0.1f32;
-        for corner in 0..8 {
-            let side = |k: usize| {
-                if corner & (1 << k) == 0 { region.low[k] } else { region.high[k] }
-            };
-            let p = sub([side(0), side(1), side(2)], target);
-            let depth = dot(p, forward);
-            distance = distance.max(dot(p, right).abs() / tan_x - depth);
-            distance = distance.max(dot(p, up).abs() / tan_y - depth);
+        // From how far away a ball about a point is within the picture; a little less for wide balls
+        // near the edge, which the margin takes.
+        let needed = |p: V, reach: f32| {
+            let p = sub(p, target);
+            let (x, y) = (dot(p, right).abs() + reach, dot(p, up).abs() + reach);
+            (x / tan_x).max(y / tan_y) - dot(p, forward)
+        };
+        let mut distance = 0.0f32;
+        for places in frames {
+            for (p, reach) in moving(solids, &places).filter(|(p, _)| region.holds(*p)) {
+                distance = distance.max(needed(p, reach));
+            }
+        }
+        if distance <= 0.0 {
+            distance = needed(region.high, 0.0).max(needed(region.low, 0.0)).max(0.1);
         }
         Self { eye: add(target, scale(back, distance)), target, forward, right, up }
     }
@@ -154,23 +167,23 @@ impl Camera {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solid::Form;
+    use crate::solid::{Form, HERE};
 
     fn balls(places: &[V]) -> (Vec<Solid>, Vec<Option<Place>>) {
         let pose = |p: &V| Place::of([p[0], p[1], p[2], 1.0, 0.0, 0.0, 0.0]);
-        let solid = |(i, _)| Solid { form: Form::Sphere(0.5), body: Some(i), fixed: [0.0; 7] };
+        let solid = |(i, _)| Solid { form: Form::Sphere(0.5), body: Some(i), local: HERE };
         (places.iter().enumerate().map(solid).collect(), places.iter().map(pose).collect())
     }
 
     #[test]
     fn the_region_follows_the_bulk_and_not_a_stray() {
-        let row: Vec<V> = (0..40).map(|i| [i as f32, 0.0, 0.0]).collect();
+        let row: Vec<V> = (0..60).map(|i| [i as f32, 0.0, 0.0]).collect();
         let (solids, start) = balls(&row);
         let mut later = start.clone();
         later[7] = Place::of([0.0, 0.0, 900.0, 1.0, 0.0, 0.0, 0.0]);
         let frames = [start.clone(), later];
         let found = region(&solids, &start, frames.into_iter());
-        assert_eq!((found.low, found.high), ([-0.5; 3], [39.5, 0.5, 0.5]));
+        assert_eq!((found.low, found.high), ([-0.5; 3], [59.5, 0.5, 0.5]));
         let sunk: Vec<_> =
             row.iter().map(|p| Place::of([p[0], p[1], -9.0, 1.0, 0.0, 0.0, 0.0])).collect();
         let found = region(&solids, &start, [sunk].into_iter());
@@ -179,27 +192,31 @@ mod tests {
         let gone: Vec<_> =
             row.iter().map(|p| Place::of([p[0], 1.0e9, p[2], 1.0, 0.0, 0.0, 0.0])).collect();
         let found = region(&solids, &start, [gone].into_iter());
-        assert_eq!(found.high[1], 0.5 + 4.0 * 40.0);
+        assert_eq!(found.high[1], 0.5 + 4.0 * 60.0);
         // Nothing finite, nothing moving: still a picture.
-        assert_eq!(region(&solids, &[None; 40], [].into_iter()).high, [1.0; 3]);
+        assert_eq!(region(&solids, &[None; 60], [].into_iter()).high, [1.0; 3]);
     }
 
     #[test]
-    fn the_camera_holds_every_corner_and_one_touches_the_margin() {
-        let region = Region { low: [-3.0, -1.0, 0.0], high: [3.0, 1.0, 2.0] };
-        let camera = Camera::on(&region, 640.0, 400.0);
+    fn the_camera_holds_every_body_and_one_touches_the_margin() {
+        let places: Vec<V> = (0..60)
+            .map(|i| [(i % 5) as f32 * 2.0, (i / 5 % 4) as f32, (i / 20) as f32 * 1.5])
+            .collect();
+        let (solids, start) = balls(&places);
+        let region = region(&solids, &start, std::iter::empty());
+        let camera = Camera::on(&region, &solids, [start].into_iter(), 640.0, 400.0);
         let mut worst = 0.0f32;
-        for corner in 0..8 {
-            let side =
-                |k: usize| if corner & (1 << k) == 0 { region.low[k] } else { region.high[k] };
-            let p = sub([side(0), side(1), side(2)], camera.eye);
+        for place in &places {
+            let p = sub(*place, camera.eye);
             let depth = dot(p, camera.forward);
             assert!(depth > 0.0);
-            let (x, y) =
-                (dot(p, camera.right) / depth / TAN / 1.6, dot(p, camera.up) / depth / TAN);
-            worst = worst.max(x.abs()).max(y.abs());
+            let (x, y) = (dot(p, camera.right).abs() + 0.5, dot(p, camera.up).abs() + 0.5);
+            worst = worst.max(x / depth / TAN / 1.6).max(y / depth / TAN);
         }
-        assert!((worst - 0.9).abs() < 1e-4, "{worst}");
+        assert!((worst - FILL).abs() < 1e-4, "{worst}");
         assert!(camera.eye[2] > 1.0 && camera.eye[1] < 0.0, "in front and above");
+        // Without anything to hold: still a camera.
+        let camera = Camera::on(&region, &[], [].into_iter(), 640.0, 400.0);
+        assert!(camera.eye.iter().all(|x| x.is_finite()));
     }
 }

@@ -6,6 +6,7 @@ use crate::camera::{Camera, TAN};
 use crate::palette;
 use crate::solid::Solid;
 use crate::vector::{Place, V, add, dot, scale, sub};
+use std::collections::BTreeSet;
 
 /// Rays a pixel along each axis.
 const FINE: usize = 2;
@@ -86,8 +87,8 @@ impl Stage {
     }
 
     /// One frame as rows of red, green, blue, alpha; `bar` is the part of the time that has passed,
-    /// drawn along the lower edge in the engine's hue. Also tells how many moving solids were drawn:
-    /// all but those whose pose is not finite.
+    /// drawn along the lower edge in the engine's hue. Also tells how many moving bodies were drawn: all
+    /// but those whose pose is not finite.
     pub(crate) fn frame(
         &self,
         solids: &[Solid],
@@ -100,10 +101,10 @@ impl Stage {
             let all = solids.iter().zip(places);
             all.filter_map(|(s, p)| Some((s.body?, s, p.as_ref()?)))
         };
-        let mut drawn = 0;
-        for (_, solid, place) in moving() {
+        let mut drawn = BTreeSet::new();
+        for (body, solid, place) in moving() {
             self.shadow(&mut rays, solid, place);
-            drawn += 1;
+            drawn.insert(body);
         }
         for (body, solid, place) in moving() {
             let color = palette::body(style, body);
@@ -117,7 +118,7 @@ impl Stage {
                 pixel[..3].copy_from_slice(&hue);
             }
         }
-        (picture, drawn)
+        (picture, drawn.len())
     }
 
     /// Averages the rays of each pixel.
@@ -291,19 +292,19 @@ pub(crate) fn cell(size: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::camera::Region;
-    use crate::solid::Form;
+    use crate::solid::{Form, HERE};
 
     /// A ball of radius 1 over a floor, looked at from the usual side.
     fn scene(z: f32) -> (Stage, Vec<Solid>, Vec<Option<Place>>) {
         let floor = [0.0, 0.0, -0.5, 1.0, 0.0, 0.0, 0.0];
         let solids = vec![
-            Solid { form: Form::Box([50.0, 50.0, 0.5]), body: None, fixed: floor },
-            Solid { form: Form::Sphere(1.0), body: Some(0), fixed: [0.0; 7] },
+            Solid { form: Form::Box([50.0, 50.0, 0.5]), body: None, local: floor },
+            Solid { form: Form::Sphere(1.0), body: Some(0), local: HERE },
         ];
         let ball = Place::of([0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0]);
         let places = vec![Place::of(floor), ball];
         let region = Region { low: [-3.0, -3.0, 0.0], high: [3.0, 3.0, 4.0] };
-        let camera = Camera::on(&region, 96.0, 60.0);
+        let camera = Camera::on(&region, &[], [].into_iter(), 96.0, 60.0);
         (Stage::new(camera, 96, 60, &solids, &places, 1.0), solids, places)
     }
 
@@ -316,14 +317,14 @@ mod tests {
         let (stage, solids, places) = scene(2.0);
         let (picture, drawn) = stage.frame(&solids, &places, 1, 0.0);
         assert_eq!((picture.len(), drawn), (96 * 60 * 4, 1));
-        // Orange has more red than blue, nothing else here does.
-        let orange = pixels(&picture).filter(|p| p[0] > p[2].saturating_add(10)).count() as f32;
+        // Orange has more red than blue, nothing else here does; at half of it a pixel counts.
+        let orange = pixels(&picture).filter(|p| p[0] > p[2].saturating_add(30)).count() as f32;
         // A ball of radius r at distance d covers pi r²/(d² - r²) of the plane at distance one
         // (seen straight on, as it nearly is here).
         let d = sub([0.0, 0.0, 2.0], stage.camera.eye);
         let area = std::f32::consts::PI / (dot(d, d) - 1.0);
         let expected = area * (60.0 / (2.0 * TAN)) * (60.0 / (2.0 * TAN));
-        assert!((orange / expected - 1.0).abs() < 0.03, "{orange} {expected}");
+        assert!((orange / expected - 1.0).abs() < 0.05, "{orange} {expected}");
     }
 
     #[test]
@@ -358,7 +359,7 @@ mod tests {
         let (stage, solids, places) = scene(1.5);
         let (picture, _) = stage.frame(&solids, &places, 0, 0.5);
         let digest = blake3::hash(&picture).to_hex();
-        assert_eq!(&digest[..16], "0000000000000000");
+        assert_eq!(&digest[..16], "c8ac16de7208d0f1");
     }
 
     #[test]

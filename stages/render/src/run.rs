@@ -1,6 +1,6 @@
 //! The running side: groups the captures by scene, renders each, says what came of it.
 
-use crate::camera::{Camera, Region, region};
+use crate::camera::{Camera, region};
 use crate::encode::{ENCODER, Film, still};
 use crate::load::{Found, Loaded, load};
 use crate::palette;
@@ -48,13 +48,14 @@ fn render(request: &Request, dir: &Path, threads: usize) -> Result<StatusFile, S
             members.len()
         )));
     }
-    let regions = regions(list.iter().filter_map(|(_, found)| match found {
+    let captures = list.iter().filter_map(|(_, found)| match found {
         Found::Capture(loaded, _) => Some(&**loaded),
         _ => None,
-    }));
+    });
+    let views = views(captures, format);
     let out = dir.join("out");
     let captures = side_by_side(&list, threads, |index, (member, found)| {
-        one(&out, index, member, found, &regions, format)
+        one(&out, index, member, found, &views, format)
     });
     let warnings = captures
         .iter()
@@ -81,8 +82,19 @@ fn render(request: &Request, dir: &Path, threads: usize) -> Result<StatusFile, S
     Ok(StatusFile { warnings, ..ok() })
 }
 
-/// The region that the captures of each scene share, by the scene's digest.
-fn regions<'a>(captures: impl Iterator<Item = &'a Loaded>) -> BTreeMap<&'a str, Region> {
+/// How the captures of one scene are looked at.
+#[derive(Clone, Copy)]
+struct View {
+    camera: Camera,
+    /// Side of the ground's squares, m.
+    cell: f32,
+}
+
+/// The view that the captures of each scene share, by the scene's digest.
+fn views<'a>(
+    captures: impl Iterator<Item = &'a Loaded>,
+    format: Format,
+) -> BTreeMap<&'a str, View> {
     let mut by_scene: BTreeMap<&str, Vec<&Loaded>> = BTreeMap::new();
     for capture in captures {
         by_scene.entry(&capture.scene_digest).or_default().push(capture);
@@ -90,8 +102,12 @@ fn regions<'a>(captures: impl Iterator<Item = &'a Loaded>) -> BTreeMap<&'a str, 
     let shared = |list: Vec<&Loaded>| {
         let first = list[0];
         let start = places(&first.solids, &first.frames[0]);
-        let all = list.iter().flat_map(|c| c.frames.iter().map(|frame| places(&c.solids, frame)));
-        region(&first.solids, &start, all)
+        let all =
+            || list.iter().flat_map(|c| c.frames.iter().map(|frame| places(&c.solids, frame)));
+        let region = region(&first.solids, &start, all());
+        let (width, height) = (format.width as f32, format.height as f32);
+        let camera = Camera::on(&region, &first.solids, all(), width, height);
+        View { camera, cell: cell(region.size()) }
     };
     by_scene.into_iter().map(|(scene, list)| (scene, shared(list))).collect()
 }
@@ -128,7 +144,7 @@ fn one(
     index: usize,
     member: &Member,
     found: &Found,
-    regions: &BTreeMap<&str, Region>,
+    views: &BTreeMap<&str, View>,
     format: Format,
 ) -> Rendered {
     let label = member.label.clone();
@@ -144,7 +160,7 @@ fn one(
     };
     let folder = format!("{index:03}-{}", plain(&label));
     let engine = Some(loaded.engine.clone());
-    match files(out, &folder, loaded, regions, format) {
+    match files(out, &folder, loaded, views, format) {
         Ok(shown) => Rendered {
             label,
             status: if gates.is_some() { Status::GateFailed } else { Status::Rendered },
@@ -167,13 +183,12 @@ fn files(
     out: &Path,
     folder: &str,
     loaded: &Loaded,
-    regions: &BTreeMap<&str, Region>,
+    views: &BTreeMap<&str, View>,
     format: Format,
 ) -> Result<Shown, String> {
     let Format { width, height, .. } = format;
-    let region = regions.get(loaded.scene_digest.as_str()).ok_or("its scene has no camera")?;
-    let camera = Camera::on(region, width as f32, height as f32);
-    let cell = cell(region.size());
+    let View { camera, cell } =
+        *views.get(loaded.scene_digest.as_str()).ok_or("its scene has no camera")?;
     let style = palette::style(&loaded.engine);
     let first = places(&loaded.solids, &loaded.frames[0]);
     let stage = Stage::new(camera, width, height, &loaded.solids, &first, cell);

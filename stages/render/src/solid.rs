@@ -1,7 +1,12 @@
-//! What is drawn: one solid for each collision shape of a scene, the same for every engine.
+//! What is drawn: one solid for each collision shape of a scene, the same for every engine. Bodies that
+//! hang on each other by a hinge which neither shape reaches are joined by thin rods, so that a chain
+//! looks like one; nothing collides with a rod.
 
-use crate::vector::{Place, V, add, dot, scale};
-use sim_engine_protocol::{Scene, Shape};
+use crate::vector::{Place, V, add, cross, dot, scale};
+use sim_engine_protocol::{Body, Scene, Shape};
+
+/// Radius of a rod, as a part of its body's reach.
+const ROD: f32 = 0.4;
 
 /// A shape about the origin of its own frame; lengths in m.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,31 +25,76 @@ pub(crate) struct Solid {
     pub(crate) form: Form,
     /// The pose that moves it, by place in a frame of the capture; `None` where it never moves.
     pub(crate) body: Option<usize>,
-    /// Its place where it never moves: position and quaternion w, x, y, z in the world.
-    pub(crate) fixed: [f32; 7],
+    /// Its place in that body's frame, or in the world where nothing moves it: position and quaternion
+    /// w, x, y, z.
+    pub(crate) local: [f32; 7],
 }
+
+/// No offset and no turn.
+pub(crate) const HERE: [f32; 7] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
 
 /// The solids of a scene, bodies that never move among them.
 pub(crate) fn solids(scene: &Scene) -> Vec<Solid> {
     let mut moving = 0;
     let mut out = Vec::with_capacity(scene.bodies.len());
+    let mut index_of = Vec::with_capacity(scene.bodies.len());
     for body in &scene.bodies {
-        let form = match body.shape {
-            Shape::Box { half_extents } => Form::Box(half_extents.map(|h| h as f32)),
-            Shape::Sphere { radius } => Form::Sphere(radius as f32),
-            Shape::Capsule { radius, half_length } => {
-                Form::Capsule(radius as f32, half_length as f32)
-            }
-        };
-        let [x, y, z] = body.position.map(|v| v as f32);
-        let [a, b, c, d] = body.orientation.map(|v| v as f32);
         let index = body.is_dynamic().then(|| {
             moving += 1;
             moving - 1
         });
-        out.push(Solid { form, body: index, fixed: [x, y, z, a, b, c, d] });
+        index_of.push(index);
+        let local = if index.is_some() { HERE } else { start(body) };
+        out.push(Solid { form: form(&body.shape), body: index, local });
+    }
+    for hinge in &scene.hinges {
+        let Some((parent, child)) = hinge
+            .parent
+            .and_then(|p| Some((p, scene.bodies.get(p)?)))
+            .zip(scene.bodies.get(hinge.body))
+        else {
+            continue;
+        };
+        let (parent, on) = parent;
+        let far = on.pose().inverse_transform(hinge.anchor);
+        out.extend(rod(on, index_of[parent], far));
+        out.extend(rod(child, index_of[hinge.body], hinge.anchor_local));
     }
     out
+}
+
+fn form(shape: &Shape) -> Form {
+    match *shape {
+        Shape::Box { half_extents } => Form::Box(half_extents.map(|h| h as f32)),
+        Shape::Sphere { radius } => Form::Sphere(radius as f32),
+        Shape::Capsule { radius, half_length } => Form::Capsule(radius as f32, half_length as f32),
+    }
+}
+
+fn start(body: &Body) -> [f32; 7] {
+    let [x, y, z] = body.position.map(|v| v as f32);
+    let [a, b, c, d] = body.orientation.map(|v| v as f32);
+    [x, y, z, a, b, c, d]
+}
+
+/// A rod from a body's centre to a hinge in its frame, where its shape does not reach that far.
+fn rod(body: &Body, index: Option<usize>, hinge: [f64; 3]) -> Option<Solid> {
+    let to = hinge.map(|v| v as f32);
+    let (length, reach) = (dot(to, to).sqrt(), form(&body.shape).reach());
+    if length <= reach {
+        return None;
+    }
+    // The shortest turn from z to the rod's direction.
+    let d = scale(to, 1.0 / length);
+    let turn = if d[2] > -0.999_999 {
+        let axis = cross([0.0, 0.0, 1.0], d);
+        [1.0 + d[2], axis[0], axis[1], axis[2]]
+    } else {
+        [0.0, 1.0, 0.0, 0.0]
+    };
+    let [x, y, z] = scale(to, 0.5);
+    let local = [x, y, z, turn[0], turn[1], turn[2], turn[3]];
+    Some(Solid { form: Form::Capsule(ROD * reach, 0.5 * length), body: index, local })
 }
 
 impl Form {
@@ -130,9 +180,12 @@ fn capsule(o: V, d: V, r: f32, l: f32) -> Option<(f32, V)> {
 
 /// The places of all solids in one frame of a capture; `None` where a pose is not finite.
 pub(crate) fn places(solids: &[Solid], poses: &[[f32; 7]]) -> Vec<Option<Place>> {
-    let place = |s: &Solid| match s.body {
-        Some(body) => poses.get(body).copied().and_then(Place::of),
-        None => Place::of(s.fixed),
+    let place = |s: &Solid| {
+        let local = Place::of(s.local)?;
+        match s.body {
+            Some(body) => Some(poses.get(body).copied().and_then(Place::of)?.then(&local)),
+            None => Some(local),
+        }
     };
     solids.iter().map(place).collect()
 }
@@ -181,6 +234,29 @@ mod tests {
         assert_eq!(found[0].unwrap().at, [0.0, 0.0, -0.5]);
         assert_eq!(found[1].unwrap().point([0.0, 0.0, 1.0]), [7.0, 0.0, 9.0]);
         assert_eq!(places(&list, &[[f32::INFINITY, 0.0, z, 1.0, 0.0, 0.0, 0.0]])[1], None);
+        assert_eq!(list.len(), 2, "no hinge, no rod");
         assert_eq!((list[1].form.reach(), list[1].form.half_extents()), (1.5, [0.5, 0.5, 1.5]));
+    }
+
+    /// The links of a free chain are balls of 5 cm, their hinges 25 cm away.
+    #[test]
+    fn links_that_do_not_reach_their_hinge_are_joined_by_rods() {
+        let scene = sim_scenes::find("free_chain").unwrap().generate(4, 7, 1.0 / 240.0).unwrap();
+        let list = solids(&scene);
+        assert_eq!(list.len(), 4 + 2 * 3);
+        let poses: Vec<[f32; 7]> = scene.bodies.iter().map(start).collect();
+        let found = places(&list, &poses);
+        for (k, hinge) in scene.hinges.iter().enumerate() {
+            for rod in [4 + 2 * k, 5 + 2 * k] {
+                let Form::Capsule(radius, half) = list[rod].form else { panic!("a rod") };
+                assert!((radius - 0.02).abs() < 1e-6 && (half - 0.125).abs() < 1e-6);
+                // One of its ends is the hinge.
+                let place = found[rod].unwrap();
+                let ends = [place.point([0.0, 0.0, half]), place.point([0.0, 0.0, -half])];
+                let anchor = hinge.anchor.map(|v| v as f32);
+                let near = |p: &V| (0..3).map(|i| (p[i] - anchor[i]).abs()).fold(0.0, f32::max);
+                assert!(ends.iter().any(|p| near(p) < 1e-5), "{ends:?} {anchor:?}");
+            }
+        }
     }
 }

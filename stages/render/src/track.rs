@@ -14,7 +14,7 @@
 //! 68  3 × f32  what it looks at, m
 //! 80  solids × 52 bytes: i32 body that moves it, -1 for none; u32 form (0 box, 1 sphere, 2 capsule);
 //!              3 × f32 size, m (half edges; radius; radius, half length);
-//!              7 × f32 place in the world where nothing moves it: x, y, z, w, x, y, z;
+//!              7 × f32 place in that body's frame, or in the world: x, y, z, w, x, y, z;
 //!              u32 colour, 0xRRGGBB, 0 where nothing moves it
 //!  .  frames × bodies × 3 × u16: position; 0 is the least, 65535 the largest
 //!  .  frames × bodies × 4 × i16: orientation w, x, y, z times 32767; four times -32768 where the
@@ -159,7 +159,7 @@ fn solid(out: &mut Vec<u8>, s: &Solid, style: usize) {
     out.extend_from_slice(&body.to_le_bytes());
     out.extend_from_slice(&form.to_le_bytes());
     floats(out, &size);
-    floats(out, &s.fixed);
+    floats(out, &s.local);
     let color = s.body.map_or(0, |b| {
         let part = palette::body(style, b).map(|c| (c.clamp(0.0, 1.0) * 255.0 + 0.5) as u32);
         part[0] << 16 | part[1] << 8 | part[2]
@@ -234,7 +234,7 @@ mod tests {
     fn quantised_poses_are_within_the_bounds_that_are_promised() {
         let frames: Vec<Vec<[f32; 7]>> = scattered(2000).chunks(100).map(<[_]>::to_vec).collect();
         let region = Region { low: [0.0; 3], high: [1.0; 3] };
-        let camera = Camera::on(&region, 640.0, 400.0);
+        let camera = Camera::on(&region, &[], [].into_iter(), 640.0, 400.0);
         let made = track(&source(&[], &frames, &camera)).unwrap();
         assert_eq!(made.stride, 1);
         assert!(made.position_error < 20.0 / 131_070.0 && made.position_error > 1.5e-4);
@@ -271,7 +271,13 @@ mod tests {
     #[test]
     fn a_pose_that_is_not_finite_is_absent_and_spoils_no_other() {
         let frames = vec![vec![[1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0], [f32::NAN; 7]]];
-        let camera = Camera::on(&Region { low: [0.0; 3], high: [1.0; 3] }, 640.0, 400.0);
+        let camera = Camera::on(
+            &Region { low: [0.0; 3], high: [1.0; 3] },
+            &[],
+            [].into_iter(),
+            640.0,
+            400.0,
+        );
         let made = track(&source(&[], &frames, &camera)).unwrap();
         let found = poses(&made.bytes);
         assert_eq!(found[0], [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0]);

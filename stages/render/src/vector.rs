@@ -52,6 +52,14 @@ impl Place {
         Some(Self { at: [x, y, z], rows })
     }
 
+    /// The place in the world of what has the place `local` in this one's frame.
+    pub(crate) fn then(&self, local: &Self) -> Self {
+        let column = |k: usize| self.turn([local.rows[0][k], local.rows[1][k], local.rows[2][k]]);
+        let [a, b, c] = [column(0), column(1), column(2)];
+        let rows = [[a[0], b[0], c[0]], [a[1], b[1], c[1]], [a[2], b[2], c[2]]];
+        Self { at: self.point(local.at), rows }
+    }
+
     /// A vector of the body's frame in the world.
     pub(crate) fn turn(&self, v: V) -> V {
         [dot(self.rows[0], v), dot(self.rows[1], v), dot(self.rows[2], v)]
@@ -82,6 +90,10 @@ mod tests {
         near(place.turn([1.0, 0.0, 0.0]), [0.0, 1.0, 0.0]);
         near(place.turn_back([0.0, 1.0, 0.0]), [1.0, 0.0, 0.0]);
         near(place.point([1.0, 0.0, 0.5]), [1.0, 3.0, 3.5]);
+        // Half a turn is twice a quarter.
+        let twice = place.then(&place);
+        near(twice.turn([1.0, 0.0, 0.0]), [-1.0, 0.0, 0.0]);
+        near(twice.point([0.0; 3]), place.point([1.0, 2.0, 3.0]));
         assert_eq!(Place::of([f32::NAN, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), None);
         assert_eq!(Place::of([0.0; 7]), None);
     }

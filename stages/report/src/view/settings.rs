@@ -74,9 +74,16 @@ pub(crate) fn setting(value: &SettingValue) -> String {
     match value {
         SettingValue::Bool(b) => if *b { "on" } else { "off" }.to_owned(),
         SettingValue::Integer(i) => i.to_string(),
-        SettingValue::Number(x) => crate::number::full(*x),
+        SettingValue::Number(x) => fraction(*x).unwrap_or_else(|| crate::number::full(*x)),
         SettingValue::Text(t) => text::line(t),
     }
+}
+
+/// `1/240` for a number that is just that and long in decimals.
+fn fraction(x: f64) -> Option<String> {
+    let inverse = (1.0 / x).round();
+    let long = crate::number::full(x).len() > 8;
+    (long && (2.0..1.0e6).contains(&inverse) && 1.0 / inverse == x).then(|| format!("1/{inverse}"))
 }
 
 /// The effective settings of a scene, by name.
