@@ -193,7 +193,8 @@
   }
 
   function length(m) {
-    return m === 0 ? "0" : m < 0.001 ? (m * 1e6).toPrecision(2) + " µm" : m < 1 ? (m * 1e3).toPrecision(2) + " mm" : m.toPrecision(3) + " m";
+    const two = function (x) { return x < 10 ? x.toPrecision(2) : x.toFixed(0); };
+    return m === 0 ? "0 mm" : m < 1e-3 ? two(m * 1e6) + " µm" : m < 1 ? two(m * 1e3) + " mm" : m < 100 ? m.toPrecision(3) + " m" : m.toFixed(0) + " m";
   }
 
   // Shows the tracks `[{ name, style, text }]` in `box`; `closed` is called when the reader is done.
@@ -244,7 +245,7 @@
     const mode = element("select", { "aria-label": "Arrangement" }, [element("option", { value: "side" }, ["side by side"]), element("option", { value: "over" }, ["overlaid"])]);
     const reset = element("button", { type: "button" }, ["Reset view"]);
     const close = element("button", { type: "button" }, ["Close"]);
-    const gap = element("p", { class: "gap note", role: "status" });
+    const gap = element("p", { class: "gap note" });
     const names = element("div", { class: "names" });
     const engines = views.map(function (view) {
       const tick = element("input", { type: "checkbox", checked: true });
@@ -265,7 +266,7 @@
       state.columns = narrow ? 1 : columns;
       state.rows = narrow ? columns : 1;
       const width = box.clientWidth, height = Math.round(Math.min(width / state.columns / 1.6, 520) * state.rows);
-      renderer.setPixelRatio(Math.min(devicePixelRatio || 1, 2));
+      renderer.setPixelRatio(state.ratio || Math.min(devicePixelRatio || 1, 2));
       renderer.setSize(width, height);
       camera.aspect = (width / state.columns) / (height / state.rows);
       camera.updateProjectionMatrix();
@@ -306,9 +307,21 @@
       gap.textContent = far ? "Now the same bodies of " + on[0].name + " and " + on[1].name + " are " + length(far[0]) + " apart in the median, " + length(far[1]) + " at most." : "";
     }
 
-    let before = 0;
+    let before = 0, slow = 0;
+    // Without a graphics processor: no shadows and fewer pixels rather than a stutter.
+    function ease() {
+      renderer.shadowMap.enabled = false;
+      views.forEach(function (v) {
+        v.sun.castShadow = false;
+        v.scene.traverse(function (o) { [].concat(o.material || []).forEach(function (m) { m.needsUpdate = true; }); });
+      });
+      state.ratio = 1;
+      arrange();
+    }
     function tick(now) {
       if (!state.playing || state.closed) return;
+      slow = before && now - before > 120 ? slow + 1 : 0;
+      if (slow === 4 && !state.ratio) ease();
       if (before) state.time += Math.min(0.1, (now - before) / 1000) * state.speed;
       before = now;
       if (state.time > last + 0.6 * state.speed) state.time = 0;

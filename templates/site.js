@@ -99,7 +99,7 @@
   function highlighting() {
     document.querySelectorAll(".legend li").forEach(function (item) {
       var set = function (on) {
-        document.querySelectorAll(".panels .chart > g").forEach(function (g) {
+        document.querySelectorAll(".panels .chart > g[class]").forEach(function (g) {
           g.classList.toggle("dimmed", on && !g.classList.contains("s" + item.dataset.style));
         });
       };

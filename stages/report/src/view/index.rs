@@ -184,6 +184,7 @@ fn facts(ctx: &Ctx<'_>) -> Vec<[String; 2]> {
         out.push(["Repeats of a case".into(), format!("{repeats}")]);
     }
     match ctx.machines.as_slice() {
+        _ if trials.is_empty() => {}
         [] => {}
         [_] => out.push(["Machine".into(), ctx.machine_name(0)]),
         several => out.push(["Machines".into(), several.len().to_string()]),

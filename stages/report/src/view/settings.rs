@@ -79,11 +79,19 @@ pub(crate) fn setting(value: &SettingValue) -> String {
     }
 }
 
-/// `1/240` for a number that is just that and long in decimals.
+/// `1/240` for a number that is just that and long in decimals; `1/240 in binary32` for the nearest to it
+/// of single precision.
 fn fraction(x: f64) -> Option<String> {
     let inverse = (1.0 / x).round();
     let long = crate::number::full(x).len() > 8;
-    (long && (2.0..1.0e6).contains(&inverse) && 1.0 / inverse == x).then(|| format!("1/{inverse}"))
+    if !long || !(2.0..1.0e6).contains(&inverse) {
+        return None;
+    }
+    match 1.0 / inverse {
+        exact if exact == x => Some(format!("1/{inverse}")),
+        exact if f64::from(exact as f32) == x => Some(format!("1/{inverse} in binary32")),
+        _ => None,
+    }
 }
 
 /// The effective settings of a scene, by name.
@@ -164,4 +172,19 @@ pub(crate) fn caveats(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_written_as_such_where_they_are_exact() {
+        let text = |x: f64| setting(&SettingValue::Number(x));
+        assert_eq!(text(1.0 / 240.0), "1/240");
+        assert_eq!(text(f64::from(1.0f32 / 240.0)), "1/240 in binary32");
+        assert_eq!(text(0.02), "0.02");
+        assert_eq!(text(0.004_166_7), "0.0041667");
+        assert_eq!(text(1e-8), "1e-8");
+    }
 }
