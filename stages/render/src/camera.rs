@@ -36,10 +36,7 @@ impl Region {
     }
 
     fn take(&mut self, p: V, reach: f32) {
-        for k in 0..3 {
-            self.low[k] = self.low[k].min(p[k] - reach);
-            self.high[k] = self.high[k].max(p[k] + reach);
-        }
+        self.join(&Self { low: p.map(|x| x - reach), high: p.map(|x| x + reach) });
     }
 
     fn join(&mut self, other: &Self) {
