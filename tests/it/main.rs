@@ -25,6 +25,7 @@ mod power_loss;
 mod provenance;
 mod random_kills;
 mod repeats;
+mod robots;
 mod sandbox;
 mod scale;
 mod settled;

@@ -253,6 +253,10 @@ impl Expansion<'_> {
         draft.origins.insert("args.size".into(), self.ctx.origin(self.path, case.sizes_at));
         draft.origins.insert("args.timestep".into(), self.ctx.origin(self.path, case.at));
         draft.origins.insert("args.scenario".into(), self.ctx.origin(self.path, case.at));
+        if let Some(fetch) = sim_stage_scene::source_draft(&case.scenario) {
+            sim_stage_scene::take_source(&mut draft, &case.scenario, self.drafts.len());
+            self.drafts.push(fetch);
+        }
         self.drafts.push(draft);
         self.scenes.insert(key, self.drafts.len() - 1);
         self.drafts.len() - 1

@@ -232,7 +232,8 @@ fn check(
     for (size, raw_size) in sizes.iter().zip(raw.sizes.get_ref()) {
         if !(scenario.min_size..=scenario.max_size).contains(size) {
             let (min, max) = (scenario.min_size, scenario.max_size);
-            let message = format!("size {size}: {name} takes from {min} to {max} dynamic bodies");
+            let what = if scenario.source.is_some() { "robots" } else { "dynamic bodies" };
+            let message = format!("size {size}: {name} takes from {min} to {max} {what}");
             problem(raw_size.span(), message, None);
         }
     }
