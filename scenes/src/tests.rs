@@ -285,7 +285,10 @@ fn robots_say_what_their_source_lacks() {
         let robot = find(name).unwrap();
         assert_eq!((robot.min_size, robot.max_size, robot.steps), (1, 1, 480));
         let gates = robot.gates;
-        assert_eq!((gates.base_height_min_m, gates.base_height_max_m), (Some(height.0), Some(height.1)));
+        assert_eq!(
+            (gates.base_height_min_m, gates.base_height_max_m),
+            (Some(height.0), Some(height.1))
+        );
         assert_eq!((gates.base_drift_m, gates.base_upright), (Some(1.0), Some(0.9)));
         let pin = robot.source.as_ref().unwrap();
         assert_eq!((pin.sha256.len(), pin.file.ends_with(".whl")), (64, true));

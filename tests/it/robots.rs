@@ -64,7 +64,7 @@ fn the_recipes_make_portable_models_with_the_published_numbers() {
     // Links, servos, mass (kg), start and standing height of the base (m), kp and kv of every servo.
     for (label, folder, links, servos, mass, start, standing, gains) in [
         (GO1, "robot_go1", 13, 12, 12.743, 0.1804, 0.27, r#"kp="100.0" kv="0.0""#),
-        (T1, "robot_t1", 24, 23, 31.614, 0.5748, 0.665, r#"kp="300.0" kv="20.0""#),
+        (T1, "robot_t1", 24, 23, 31.614, 0.5942, 0.665, r#"kp="300.0" kv="20.0""#),
     ] {
         let scene = json(env, label, "scene.json");
         let robot = &scene["robot"];
@@ -80,7 +80,10 @@ fn the_recipes_make_portable_models_with_the_published_numbers() {
         let count = |needle: &str| model.matches(needle).count();
         assert_eq!((count("<position "), count(" type=\"hinge\"")), (servos, servos));
         assert_eq!((count("<freejoint/>"), count("<body ")), (1, links));
-        assert_eq!((count(gains), count("ctrlrange="), count("forcerange=")), (servos, servos, servos));
+        assert_eq!(
+            (count(gains), count("ctrlrange="), count("forcerange=")),
+            (servos, servos, servos)
+        );
         for none in ["mesh", "class=", "<site", "<motor", "inheritrange", "actuatorfrcrange"] {
             assert_eq!(count(none), 0, "{none}");
         }
@@ -89,7 +92,8 @@ fn the_recipes_make_portable_models_with_the_published_numbers() {
         assert_eq!(count("contype=\"1\" conaffinity=\"2\""), shapes);
         assert_eq!(count("contype=\"2\" conaffinity=\"1\""), 1);
         // The licence stands beside the scene's folder and in the output, and is the same.
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes").join(folder).join("LICENSE");
+        let kept =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes").join(folder).join("LICENSE");
         assert_eq!(text(env, label, "LICENSE"), std::fs::read_to_string(kept).expect("LICENSE"));
         assert!(text(env, label, "source.xml").contains("<mujoco model="));
         assert_eq!(robot["source"]["sha256"].as_str().map(str::len), Some(64));
@@ -113,7 +117,7 @@ fn the_recipes_make_portable_models_with_the_published_numbers() {
 #[test]
 fn both_robots_stand_in_mujoco() {
     let Some(env) = stood() else { return };
-    stand(env, "mujoco", (0.2588, 0.004), (0.665, 0.01));
+    stand(env, "mujoco", (0.261, 0.003), (0.665, 0.01));
 }
 
 /// The same in Rapier, where a store that is given has it built already.
@@ -132,7 +136,11 @@ fn both_robots_stand_in_rapier() {
     cmd(&env, &["run", "pipeline.toml"]).run().expect(0);
     stand(&env, "rapier", (0.2785, 0.006), (0.665, 0.03));
     let r = json(&env, "trial[rapier]/robot_go1/1x1/r0/timed", "result.json");
-    assert_eq!((&r["settings"]["substeps"], &r["settings"]["internal_pgs_iterations"]), (&Value::from(1), &Value::from(4)), "P264");
+    assert_eq!(
+        (&r["settings"]["substeps"], &r["settings"]["internal_pgs_iterations"]),
+        (&Value::from(1), &Value::from(4)),
+        "P264"
+    );
     assert_eq!(r["settings"]["worlds"], "one task each", "P266");
 }
 
@@ -157,20 +165,67 @@ fn stand(env: &TestEnv, engine: &str, go1: (f64, f64), t1: (f64, f64)) {
     }
 }
 
+/// P248: with the gains of the published model, which assume a policy that balances, T1 tips over
+/// within three seconds; the gates say so.
+#[test]
+fn t1_tips_over_on_its_published_gains() {
+    let Some(env) = stood() else { return };
+    let folder = env.path("weak");
+    std::fs::create_dir_all(&folder).expect("mkdir");
+    let scene = text(env, T1, "scene.json");
+    let weak = scene.replace(r#"kp=\"300.0\" kv=\"20.0\""#, r#"kp=\"75.0\" kv=\"5.0\""#);
+    assert_ne!(weak, scene);
+    std::fs::write(folder.join("scene.json"), weak).expect("write");
+    let job = json(env, "trial[mujoco]/robot_t1/1x1/r0/timed", "job.json").to_string();
+    std::fs::write(folder.join("job.json"), job.replace("\"steps\":480", "\"steps\":720"))
+        .expect("write");
+    let out = cmd(env, &["store", "path", "engine[mujoco]"]).run();
+    let adapter = Path::new(out.expect(0).stdout.trim()).join("bin/sim-adapter-mujoco");
+    let status = std::process::Command::new(adapter)
+        .arg("run")
+        .arg(folder.join("job.json"))
+        .arg(&folder)
+        .status()
+        .expect("the adapter runs");
+    assert!(status.success());
+    let result = std::fs::read(folder.join("result.json")).expect("result.json");
+    let result: Value = serde_json::from_slice(&result).expect("JSON");
+    assert_eq!(result["outcome"]["status"], "gate_failed");
+    assert!(number(gate(&result, "base_upright"), "/value") < 0.5);
+    assert!(number(gate(&result, "base_height_min"), "/value") < 0.3);
+}
+
 /// P245, P271 and P273: a job that is too short is none, and a robot below its gate is no sample.
 #[test]
 fn short_jobs_are_refused_and_a_gate_that_fails_is_a_row() {
     let Some(env) = stood() else { return };
     let other = robots(&["mujoco"]);
-    other.write("suite.toml", "[suite]\nname = \"s\"\n[[case]]\nscenario = \"robot_go1\"\nsizes = [1]\nsteps = 239\n");
+    other.write(
+        "suite.toml",
+        "[suite]\nname = \"s\"\n[[case]]\nscenario = \"robot_go1\"\nsizes = [1]\nsteps = 239\n",
+    );
     let out = cmd(&other, &["run", "pipeline.toml"]).run();
-    assert!(out.err().contains("a robot is judged after 1 simulated second: 240 steps"), "{}", out.err());
+    assert!(
+        out.err().contains("a robot is judged after 1 simulated second: 240 steps"),
+        "{}",
+        out.err()
+    );
     other.write("suite.toml", "[suite]\nname = \"s\"\n[[case]]\nscenario = \"robot_go1\"\nsizes = [1]\ngates.base_height_min_m = 0.3\n");
     let out = cmd(&other, &["run", "pipeline.toml"]).run();
     assert!(out.expect(5).err().contains("base_height_min is 0.2"), "{}", out.err());
     // Nothing of that touched what passed.
-    assert_eq!(json(env, "trial[mujoco]/robot_go1/1x1/r0/timed", "result.json")["outcome"]["status"], "ok");
-    other.write("suite.toml", "[suite]\nname = \"s\"\n[[case]]\nscenario = \"robot_go1\"\nsizes = [2]\n");
+    assert_eq!(
+        json(env, "trial[mujoco]/robot_go1/1x1/r0/timed", "result.json")["outcome"]["status"],
+        "ok"
+    );
+    other.write(
+        "suite.toml",
+        "[suite]\nname = \"s\"\n[[case]]\nscenario = \"robot_go1\"\nsizes = [2]\n",
+    );
     let out = cmd(&other, &["plan", "pipeline.toml"]).run();
-    assert!(out.expect(3).err().contains("size 2: robot_go1 takes from 1 to 1 robots"), "{}", out.err());
+    assert!(
+        out.expect(3).err().contains("size 2: robot_go1 takes from 1 to 1 robots"),
+        "{}",
+        out.err()
+    );
 }

@@ -56,7 +56,10 @@ fn arena_bytes(world: &World) -> u64 {
     u64::try_from(world.model().ffi().narena).unwrap_or(u64::MAX)
 }
 
-pub(crate) fn allocate(model: Result<MjModel, EngineError>, worlds: u32) -> Result<Vec<World>, EngineError> {
+pub(crate) fn allocate(
+    model: Result<MjModel, EngineError>,
+    worlds: u32,
+) -> Result<Vec<World>, EngineError> {
     let model = Arc::new(model?);
     let bytes = u64::try_from(model.ffi().narena).unwrap_or(u64::MAX);
     let mut list = Vec::with_capacity(worlds as usize);

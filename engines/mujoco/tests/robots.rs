@@ -107,8 +107,7 @@ fn go(scene: &serde_json::Value, job: &Job) -> JobResult {
 fn build(scene: &serde_json::Value) -> Box<dyn Simulation> {
     let scene: Scene = serde_json::from_value(scene.clone()).unwrap();
     assert_eq!(scene.validate(), Ok(()));
-    let mut built =
-        ENGINE.build(&scene, &job(Mode::Timed, 1, 1, 1)).map_err(|e| e.reason).unwrap();
+    let mut built = ENGINE.build(&scene, &job(Mode::Timed, 1, 1, 1)).map_err(|e| e.reason).unwrap();
     built.reset().unwrap();
     built
 }
@@ -188,7 +187,10 @@ fn robots_stand_on_several_threads_as_on_one() {
     assert!(one.final_state_digest.is_some());
     assert_eq!(one.final_state_digest, two.final_state_digest);
     assert_eq!(one.settings["worlds"], "one task each".into());
-    assert_eq!((&one.settings["threads_used"], &two.settings["threads_used"]), (&1.into(), &2.into()));
+    assert_eq!(
+        (&one.settings["threads_used"], &two.settings["threads_used"]),
+        (&1.into(), &2.into())
+    );
     assert_eq!(one.scene.unwrap().dynamic_bodies, 3);
     assert_eq!(one.counters.simulated_bodies, Some(9));
     let ids: Vec<_> = one.gates.iter().map(|g| g.id.as_str()).collect();
@@ -205,7 +207,10 @@ fn links_that_do_not_start_where_kinematics_says_are_an_error() {
     let result = go(&scene, &job(Mode::Timed, 1, 500, 1));
     assert_eq!(result.outcome.status, Status::Error);
     let reason = result.outcome.reason.unwrap();
-    assert!(reason.contains("link lower of world 0") && reason.contains("forward kinematics"), "{reason}");
+    assert!(
+        reason.contains("link lower of world 0") && reason.contains("forward kinematics"),
+        "{reason}"
+    );
     let mut scene = folded(APART);
     scene["robot"]["links"][1]["name"] = "arm".into();
     let reason = go(&scene, &job(Mode::Timed, 1, 500, 1)).outcome.reason.unwrap();
@@ -239,11 +244,20 @@ fn options_are_the_models_but_for_what_the_job_sets() {
     scene["robot"]["model"] = model.into();
     let mut job = job(Mode::Timed, 1, 500, 1);
     let own = go(&scene, &job);
-    assert_eq!((&own.settings["cone"], &own.settings["integrator"]), (&"elliptic".into(), &"Euler".into()));
-    assert_eq!((&own.settings["impratio"], &own.settings["iterations"]), (&100.0.into(), &50.into()));
+    assert_eq!(
+        (&own.settings["cone"], &own.settings["integrator"]),
+        (&"elliptic".into(), &"Euler".into())
+    );
+    assert_eq!(
+        (&own.settings["impratio"], &own.settings["iterations"]),
+        (&100.0.into(), &50.into())
+    );
     assert_eq!(own.settings["autoreset"], false.into());
     job.settings.insert("integrator".into(), "implicitfast".into());
     let other = go(&scene, &job);
-    assert_eq!((&other.settings["cone"], &other.settings["integrator"]), (&"elliptic".into(), &"implicitfast".into()));
+    assert_eq!(
+        (&other.settings["cone"], &other.settings["integrator"]),
+        (&"elliptic".into(), &"implicitfast".into())
+    );
     assert_ne!(own.final_state_digest, other.final_state_digest);
 }

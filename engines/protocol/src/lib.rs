@@ -23,7 +23,8 @@ pub use result::{
 };
 pub use robot::{Link, LinkShape, Robot, RobotSource};
 pub use scene::{
-    Body, BodyKind, Hinge, Mover, Pose, ROBOT_FORMAT, Reference, SCENE_FORMAT, Scene, Shape, Velocity,
+    Body, BodyKind, Hinge, Mover, Pose, ROBOT_FORMAT, Reference, SCENE_FORMAT, Scene, Shape,
+    Velocity,
 };
 #[cfg(feature = "schema")]
 pub use schema::schemas;

@@ -104,8 +104,7 @@ impl Recipe {
         for (joint, handle) in robot.joints.iter().zip(&handles.joints) {
             let dropped = || EngineError::failed("a joint of the robot closes a loop");
             let handle = handle.joint.ok_or_else(dropped)?;
-            let (multibody, link) =
-                physics.multibody_joints.get_mut(handle).ok_or_else(dropped)?;
+            let (multibody, link) = physics.multibody_joints.get_mut(handle).ok_or_else(dropped)?;
             let first = multibody.link(link).ok_or_else(dropped)?.assembly_id();
             multibody.damping_mut()[first] = joint.damping_per_dof;
             if link == 1 {
@@ -271,11 +270,7 @@ impl Simulation for Robots {
             approximate("friction of a pair", "the larger of the two coefficients"),
             approximate("integrator and friction cone", "Rapier's own instead of the model's"),
         ];
-        Translation {
-            exact: exact.map(String::from).to_vec(),
-            approximated,
-            dropped: vec![],
-        }
+        Translation { exact: exact.map(String::from).to_vec(), approximated, dropped: vec![] }
     }
 }
 

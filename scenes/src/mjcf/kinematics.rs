@@ -43,9 +43,9 @@ impl Model {
     pub(crate) fn lowest(&self, poses: &[Pose]) -> f64 {
         let bodies = self.bodies.iter().zip(poses);
         let all = bodies.flat_map(|(body, at)| {
-            body.geoms.iter().map(|g| {
-                g.shape.lowest_point(&at.compose(&pose(g.position, g.orientation)))
-            })
+            body.geoms
+                .iter()
+                .map(|g| g.shape.lowest_point(&at.compose(&pose(g.position, g.orientation))))
         });
         all.fold(f64::INFINITY, f64::min)
     }

@@ -4,7 +4,7 @@
 //! nearest enclosing body gives its children, else from the unnamed class; a class inherits from
 //! the one around it.
 
-use super::kinematics::{pose, unit};
+use super::kinematics::unit;
 use super::{Body, Geom, Hinge, Inertial, Joint, Key, Model, Physics, Servo};
 use roxmltree::{Document, Node};
 use sim_engine_protocol::Shape;
@@ -184,11 +184,7 @@ fn read_hinge(node: Node<'_, '_>, around: &str, classes: &Classes) -> Result<Hin
 }
 
 /// A collision primitive; none for a mesh, which is there to be looked at.
-fn read_geom(
-    node: Node<'_, '_>,
-    around: &str,
-    classes: &Classes,
-) -> Result<Option<Geom>, String> {
+fn read_geom(node: Node<'_, '_>, around: &str, classes: &Classes) -> Result<Option<Geom>, String> {
     let a = classes.resolve(node, "geom", around)?;
     let at = a.get("name").map_or("a geom", String::as_str);
     let kind = a.get("type").map_or("sphere", String::as_str);
@@ -295,6 +291,7 @@ fn fill<const N: usize>(a: &Attributes, key: &str, usual: [f64; N]) -> Result<[f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mjcf::kinematics::pose;
 
     #[test]
     fn a_turn_takes_z_where_it_should() {

@@ -156,7 +156,10 @@ fn the_portable_model_reads_back_to_the_same_motion() {
     assert!(matches!(again.bodies[0].joint, Some(Joint::Free)));
     assert_eq!((again.option.cone, again.option.integrator), ("elliptic", "Euler"));
     let (servo, hinge) = (&again.servos[1], again.hinges().nth(1).unwrap().clone());
-    assert_eq!((servo.kp, servo.control, servo.force), (50.0, Some([-2.0, 2.0]), Some([-23.7, 23.7])));
+    assert_eq!(
+        (servo.kp, servo.control, servo.force),
+        (50.0, Some([-2.0, 2.0]), Some([-23.7, 23.7]))
+    );
     assert_eq!((hinge.damping, hinge.range, hinge.frictionloss), (2.0, [-3.0, 3.0], 0.2));
     // Every shape of a link is there, and the robot starts just above the floor.
     assert_eq!(robot.links.iter().map(|l| l.shapes.len()).collect::<Vec<_>>(), [1, 0, 2]);
@@ -169,10 +172,19 @@ fn the_portable_model_reads_back_to_the_same_motion() {
 fn what_is_not_understood_is_an_error_that_names_it() {
     let with = |from: &str, to: &str| Model::read(&LEG.replace(from, to)).unwrap_err();
     assert_eq!(with("radian", "degree"), "the model's angles are not in radians");
-    assert_eq!(with("<site name=\"imu\"/>", "<frame/>"), "body base has a <frame>, which is not understood");
+    assert_eq!(
+        with("<site name=\"imu\"/>", "<frame/>"),
+        "body base has a <frame>, which is not understood"
+    );
     assert_eq!(with(" class=\"shin\"/>", " class=\"shank\"/>"), "there is no class shank");
-    assert_eq!(with("name=\"hip\"/>\n        <body", "name=\"hip\" ref=\"1\"/>\n        <body"), "joint hip has ref, which is not understood");
-    assert_eq!(with("quat=\"0 2 0 0\"", "euler=\"1 0 0\""), "base has euler, which is not understood: quat is");
+    assert_eq!(
+        with("name=\"hip\"/>\n        <body", "name=\"hip\" ref=\"1\"/>\n        <body"),
+        "joint hip has ref, which is not understood"
+    );
+    assert_eq!(
+        with("quat=\"0 2 0 0\"", "euler=\"1 0 0\""),
+        "base has euler, which is not understood: quat is"
+    );
     assert_eq!(with("mass=\"5\"", "mass=\"five\""), "mass: \"five\" is no number");
     assert!(with("</mujoco>", "").starts_with("the model is no XML"));
     assert_eq!(with("<freejoint/>", ""), "body base: the base is free, and no other body");
@@ -181,7 +193,13 @@ fn what_is_not_understood_is_an_error_that_names_it() {
     assert!(model.expect(13, 12, 6.2).is_err());
     assert!(model.expect(3, 2, 6.0).is_err());
     assert!(model.angles("down").is_err());
-    let far = Start { name: "leg", angles: &[3.1, 0.0], targets: &[0.0, 0.0], clearance: 0.0, standing_height: 1.0 };
+    let far = Start {
+        name: "leg",
+        angles: &[3.1, 0.0],
+        targets: &[0.0, 0.0],
+        clearance: 0.0,
+        standing_height: 1.0,
+    };
     let source = robot(&model).source;
     let problem = model.robot(&far, source, 0.01, [0.0; 3]).unwrap_err();
     assert_eq!(problem, "hip starts at 3.1 rad, beyond its range");
