@@ -493,8 +493,8 @@ fetch/crates/mujoco: would run · key [HASH]
        now: [HASH]
             from engines/mujoco/Cargo.lock
             ~ the file
-                - line 324: (end of the file)
-                + line 324:
+                - line 377: (end of the file)
+                + line 377:
 ",
     );
 }
