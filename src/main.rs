@@ -11,6 +11,7 @@ mod global;
 mod kinds;
 mod progress;
 mod project;
+mod recorded;
 mod site;
 mod text;
 

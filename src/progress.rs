@@ -5,7 +5,8 @@ use crate::{env, text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim_exec::Observer;
 use sim_model::event::{EVENT_VERSION, Event, Line};
-use sim_store::{RunId, Store};
+use sim_model::{Digest, Status};
+use sim_store::Store;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,8 @@ pub(crate) struct Progress {
     form: Form,
     quiet: bool,
     colour: bool,
-    /// Where the journal of the run is, whose name is the run's id.
+    /// Where logs are.
     store: Store,
-    run: Option<String>,
     running: Running,
     teller: Option<Teller>,
     failures: Vec<(String, String)>,
@@ -101,7 +101,6 @@ impl Progress {
             quiet: global.quiet,
             colour: env::colour(global.color),
             store: store.clone(),
-            run: None,
             running,
             teller,
             failures: Vec::new(),
@@ -139,39 +138,69 @@ impl Progress {
         });
     }
 
+    /// What a failed action said last: often all that is needed to mend it.
+    fn show_tail(&self, key: &Digest, generation: u32, status: Status) {
+        let said_more = matches!(status, Status::Failed | Status::TimedOut | Status::OutOfMemory);
+        if self.quiet || !said_more || self.failures.len() >= TAILS {
+            return;
+        }
+        let record = self.store.stored_generation(key, generation).ok().flatten();
+        let Some(log) = record.and_then(|r| r.record.log) else { return };
+        let Ok(log) = self.store.blob(&log) else { return };
+        for line in tail(&log) {
+            self.line("", "0", &format!("| {line}"));
+        }
+    }
+
     fn ended(&mut self, label: &str) {
         lock(&self.running).retain(|(l, _)| l != label);
         self.tick(true);
     }
 }
 
-/// The id of the run of this process: its journal is the newest that this process began. Without one,
-/// in a store that cannot be written, an id of its own.
-fn own_run(store: &Store) -> String {
-    let fresh = RunId::new(sim_exec::unix_ms(), std::process::id());
-    let process = fresh.as_str().split_once('-').map_or("", |(_, process)| process);
-    let mut ids = store.journals().unwrap_or_default();
-    ids.retain(|p| {
-        p.file_stem()
-            .and_then(|s| s.to_str())
-            .and_then(|s| s.split_once('-'))
-            .is_some_and(|(_, of)| of == process)
-    });
-    let newest = ids.last().and_then(|p| p.file_stem()).and_then(|s| s.to_str());
-    newest.unwrap_or(fresh.as_str()).to_owned()
+/// Lines of a log shown at a failure, and characters of each.
+const TAIL_LINES: usize = 8;
+const TAIL_WIDTH: usize = 300;
+/// Failures whose logs are shown; of the others, `log` prints them.
+const TAILS: usize = 3;
+
+/// The last lines of a log, without what would move the cursor or change colours.
+fn tail(log: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(log);
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let shown = lines.iter().skip(lines.len().saturating_sub(TAIL_LINES));
+    shown.map(|line| plain(line).chars().take(TAIL_WIDTH).collect()).collect()
+}
+
+/// A line without escape sequences and other control characters.
+fn plain(line: &str) -> String {
+    // What is before a return was overwritten.
+    let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\x1b' {
+            // A control sequence ends at its first letter or so; others are two characters long.
+            if chars.next_if_eq(&'[').is_some() {
+                while chars.next_if(|c| !matches!(c, '@'..='~')).is_some() {}
+            }
+            chars.next();
+        } else if c == '\t' {
+            out.push(' ');
+        } else if !c.is_control() {
+            out.push(c);
+        }
+    }
+    out
 }
 
 impl Observer for Progress {
-    fn event(&mut self, _: Option<usize>, event: &Event) {
+    fn event(&mut self, run: &str, _: Option<usize>, event: &Event) {
         if let Form::Json = self.form {
-            if matches!(event, Event::RunStarted { .. }) {
-                self.run = None;
-            }
-            let run = self.run.get_or_insert_with(|| own_run(&self.store)).clone();
             let line = Line {
                 v: EVENT_VERSION,
                 at_unix_ms: sim_exec::unix_ms(),
-                run,
+                run: run.to_owned(),
                 event: event.clone(),
             };
             if let Ok(json) = serde_json::to_string(&line) {
@@ -204,7 +233,7 @@ impl Observer for Progress {
                 self.tick(false);
             }
             Event::ActionReused { label, status, .. } => {
-                if *status != sim_model::Status::Ok {
+                if *status != Status::Ok {
                     self.failures.push((label.clone(), format!("{} (recorded)", status.name())));
                 }
                 self.tick(true);
@@ -215,16 +244,17 @@ impl Observer for Progress {
                     self.line("waiting", "1;33", &format!("{label}: {by}"));
                 }
             }
-            Event::ActionFinished { label, key, status, reason, wall_ms, warnings, .. } => {
+            Event::ActionFinished { label, key, status, reason, wall_ms, warnings, generation } => {
                 self.ended(label);
                 let time = text::duration(Duration::from_secs_f64(wall_ms / 1e3));
-                if *status == sim_model::Status::Ok {
+                if *status == Status::Ok {
                     if !self.quiet {
                         self.line("ran", "1;32", &format!("{label}  {time}  {}", key.short()));
                     }
                 } else {
                     let shown = format!("{label}  {time}  {}: {reason}", status.name());
                     self.line("failed", "1;31", &shown);
+                    self.show_tail(key, *generation, *status);
                     self.failures.push((label.clone(), format!("{}: {reason}", status.name())));
                 }
                 if !self.quiet {
@@ -252,5 +282,20 @@ impl Observer for Progress {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_is_the_last_lines_as_a_terminal_would_leave_them() {
+        let log = b"zero\n\x1b[1;31merror\x1b[0m: no\x07\n\n 10%\r 90%\r100%\r\ntab\there \xff\n";
+        assert_eq!(tail(log), ["zero", "error: no", "100%", "tab here \u{fffd}"]);
+        let long: String = (0..100).map(|i| format!("{i}\n")).collect();
+        assert_eq!(tail(long.as_bytes()), ["92", "93", "94", "95", "96", "97", "98", "99"]);
+        assert_eq!(tail("x".repeat(1000).as_bytes())[0].len(), TAIL_WIDTH);
+        assert!(tail(b"").is_empty());
     }
 }

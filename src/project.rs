@@ -25,6 +25,8 @@ pub(crate) struct Located {
     pub(crate) root: PathBuf,
     /// As in [`Project`].
     pub(crate) file: String,
+    /// The pipeline's name as it is written, if it is.
+    pub(crate) name: Option<String>,
     pub(crate) machine: Machine,
 }
 
@@ -35,8 +37,8 @@ impl Located {
         let bytes = std::fs::read(&pipeline)
             .map_err(|e| CliError::new(exit::PIPELINE, format!("{}: {e}", pipeline.display())))?;
         let folder = pipeline.parent().unwrap_or(Path::new("/")).to_path_buf();
-        let relative = sim_plan::project_root(&String::from_utf8_lossy(&bytes));
-        let root = folder.join(relative.as_deref().unwrap_or("."));
+        let head = sim_plan::head(&String::from_utf8_lossy(&bytes));
+        let root = folder.join(head.root.as_deref().unwrap_or("."));
         let root = root.canonicalize().map_err(|e| {
             let message = format!("the project's root {} cannot be used: {e}", root.display());
             CliError::new(exit::PIPELINE, message)
@@ -55,7 +57,7 @@ impl Located {
             })?
             .to_string_lossy()
             .into_owned();
-        Ok(Self { root, file, machine: sim_exec::detect_machine() })
+        Ok(Self { root, file, name: head.name, machine: sim_exec::detect_machine() })
     }
 
     /// Where the store is: --store, SIM_PIPE_STORE, or `.sim-pipe` in the project's root.
@@ -100,12 +102,16 @@ impl Project {
         located: Located,
         set: &[(String, String)],
     ) -> Result<(Self, Watch), CliError> {
-        let Located { root, file, machine } = located;
+        let Located { root, file, machine, name: _ } = located;
         let facts = MachineFacts { cpus: machine.cpus, ram: machine.ram_bytes };
         let options = sim_plan::Options { overrides: set.to_vec(), ..sim_plan::Options::default() };
         let watch = RefCell::new(Watch::default());
         let watcher = |path: &Path| watch.borrow_mut().follow(path, sim_exec::unix_ns());
-        let files = OsFiles::new(&root).watched(&watcher);
+        let path_var = env::path_var();
+        let has = |name: &str, path: Option<&str>| {
+            sim_exec::find_program(name, path.unwrap_or(&path_var)).is_some()
+        };
+        let files = OsFiles::new(&root).watched(&watcher).with_programs(&has);
         let outcome = sim_plan::plan(&files, &file, &kinds::registry(), facts, &options);
         if !outcome.diagnostics.is_empty() {
             watch.borrow_mut().give_up();
@@ -184,6 +190,7 @@ impl Project {
             pipeline_file: self.file.clone(),
             lock_folder: env::lock_folder(),
             only: None,
+            ahead: None,
             question: None,
         })
     }

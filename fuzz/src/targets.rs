@@ -26,7 +26,7 @@ pub(crate) fn pipeline(data: &[u8]) {
     let machine = MachineFacts { cpus: 4, ram: 8 << 30 };
     let options = Options { max_actions: MAX_ACTIONS, ..Options::default() };
     if let Ok(text) = std::str::from_utf8(text) {
-        let _ = sim_plan::project_root(text);
+        let _ = sim_plan::head(text);
     }
     let outcome = sim_plan::plan(&files, "pipeline.toml", &registry(), machine, &options);
     let shown = sim_plan::render(&outcome, false, 100);

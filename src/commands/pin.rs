@@ -18,9 +18,13 @@ pub(crate) struct PinArgs {
     engine: String,
     /// The version to pin
     version: String,
-    /// Version of a crate whose number is not the engine's, as NAME=VERSION
+    /// Version of a crate whose number is not the engine's, as NAME=VERSION [default: the newest one that
+    /// says, in its build metadata, that it binds the engine's version]
     #[arg(long = "crate", value_parser = crate::commands::run::key_value, value_name = "NAME=VERSION")]
     crates: Vec<(String, String)>,
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
     /// Project's root [default: the nearest folder at or above this one with engines/]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -54,8 +58,20 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
     let lock_path = crate_dir.join("Cargo.lock");
     let manifest_text = fs::read_to_string(&manifest_path)?;
 
+    if args.version == pin.engine.version && args.crates.is_empty() {
+        text::say(&format!("{} is at {} already", args.engine, args.version));
+        return Ok(exit::OK);
+    }
     let chosen: BTreeMap<&str, &str> =
         args.crates.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    if let Some(other) = chosen.keys().find(|name| !pin.pin.crates.iter().any(|c| c == *name)) {
+        let names = match pin.pin.crates.as_slice() {
+            [] => "names none".to_owned(),
+            names => format!("names {}", names.join(", ")),
+        };
+        let message = format!("--crate {other}: the pin of {} {names}", args.engine);
+        return Err(CliError::new(exit::USAGE, message));
+    }
     let (manifest, versions) = rewrite_manifest(&manifest_text, &pin, &chosen, &args.version)?;
     let new_pin = rewrite_pin(&text, &pin, &args.version)?;
 
@@ -84,12 +100,16 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         .hint("nothing was changed; `cargo info CRATE` lists the versions there are"));
     }
     let lock = fs::read(copy.join("Cargo.lock"))?;
+    for (name, version) in &versions {
+        bound_as_asked(&lock, name, version, &args.version)?;
+    }
     let before = fs::read(&lock_path).unwrap_or_default();
-    for (path, bytes) in [
+    let files = [
         (&lock_path, lock.as_slice()),
         (&manifest_path, manifest.as_bytes()),
         (&pin_path, new_pin.as_bytes()),
-    ] {
+    ];
+    for (path, bytes) in files.into_iter().filter(|_| !args.dry_run) {
         let tmp = path.with_extension("tmp");
         fs::write(&tmp, bytes)?;
         fs::rename(&tmp, path)?;
@@ -98,7 +118,8 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         text::say(&format!("{name} = {version}"));
     }
     text::say(&format!(
-        "{} {} → {}; lock {} → {}",
+        "{}{} {} → {}; lock {} → {}",
+        if args.dry_run { "would change " } else { "" },
         args.engine,
         pin.engine.version,
         args.version,
@@ -145,16 +166,15 @@ fn rewrite_manifest(
         let new = match chosen.get(name.as_str()) {
             Some(v) => (*v).to_owned(),
             None if old == pin.engine.version => version.to_owned(),
-            None => {
-                return Err(CliError::new(
-                    exit::USAGE,
-                    format!(
-                        "crate `{name}` is at {old}, the engine at {}: their numbers differ",
-                        pin.engine.version
-                    ),
-                )
-                .hint(format!("say which one binds {version}: --crate {name}=VERSION")));
-            }
+            None => sim_stage_fetch::crate_that_binds(name, version).map_err(|e| {
+                let message = format!(
+                    "crate `{name}` is at {old}, the engine at {}: their numbers differ, and which \
+                     one binds {version} cannot be told: {e}",
+                    pin.engine.version
+                );
+                CliError::new(exit::PIPELINE, message)
+                    .hint(format!("nothing was changed; --crate {name}=VERSION says which one"))
+            })?,
         };
         let exact = format!("={new}");
         if item.is_str() {
@@ -165,6 +185,34 @@ fn rewrite_manifest(
         versions.insert(name.clone(), new);
     }
     Ok((doc.to_string(), versions))
+}
+
+/// Refuses a crate that says, in its build metadata, that it binds another version of the engine.
+fn bound_as_asked(lock: &[u8], name: &str, number: &str, wanted: &str) -> Result<(), CliError> {
+    let wrong = |message: String| CliError::new(exit::PIPELINE, message);
+    let text = String::from_utf8_lossy(lock);
+    let lock: toml_edit::DocumentMut =
+        text.parse().map_err(|e| wrong(format!("Cargo.lock: {e}")))?;
+    let packages = lock.get("package").and_then(toml_edit::Item::as_array_of_tables);
+    let text = |table: &toml_edit::Table, key: &str| {
+        table.get(key).and_then(|v| v.as_str()).map(str::to_owned)
+    };
+    for package in packages.into_iter().flatten() {
+        let Some(version) = text(package, "version") else { continue };
+        let this = text(package, "name").as_deref() == Some(name)
+            && version.split('+').next() == Some(number);
+        match sim_stage_fetch::bound_version(&version) {
+            Some(bound) if this && bound != wanted => {
+                return Err(CliError::new(
+                    exit::USAGE,
+                    format!("crate {name} {version} binds {bound}, not {wanted}"),
+                )
+                .hint("nothing was changed; without --crate the one that binds it is chosen"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// engine.toml at the new version. Files that carry the engine's version are fetched once, for their

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::project::{Located, Project};
 use crate::{commands, site, text};
 use clap::Args;
-use sim_exec::{Cancel, Level, SandboxPolicy, Summary};
+use sim_exec::{Ahead, Cancel, Level, Remembered, SandboxPolicy, Settled, Summary};
 use sim_model::{Digest, Status};
 use sim_store::Store;
 use std::path::PathBuf;
@@ -83,16 +83,31 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     let plain = args.only.is_empty()
         && !(args.remeasure || args.retry_failed || args.verify || args.check.is_some());
     let question = if plain { Some(located.question(&args.set)?) } else { None };
-    if let Some(question) = &question
-        && place.join("format").exists()
-        && let Some(code) = nothing_to_do(global, args, &located, &Store::open(&place)?, question)?
-    {
-        return Ok(code);
+    let mut ahead = None;
+    if place.join("format").exists() {
+        let store = Store::open(&place)?;
+        let remembered = match &question {
+            Some(question) => remembered(global, &located, &store, question)?,
+            None => Remembered::Nothing,
+        };
+        let memory = match remembered {
+            Remembered::Settled(settled, wall_ms) => {
+                return nothing_to_do(global, args, &located, &store, &settled, wall_ms);
+            }
+            Remembered::Changed(memory) => Some(memory),
+            Remembered::Nothing => None,
+        };
+        // Only a look at what is there: whether the file is right, planning will tell.
+        ahead = located.name.clone().filter(|_| !args.verify).map(|name| {
+            let processors = located.machine.cpus as usize;
+            Ahead::start(&store, name, located.root.clone(), processors, memory)
+        });
     }
     let (project, planned) = Project::plan(global, located, &args.set)?;
     // Only now: a file that is wrong makes no store.
     let store = Store::open(&place)?;
     let mut options = project.options()?;
+    options.ahead = ahead;
     options.question = question.map(|digest| sim_exec::Question { digest, planned });
     if let Some(jobs) = args.jobs {
         options.jobs = jobs.max(1);
@@ -148,25 +163,33 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     Ok(if checked.disagreements.is_empty() { code } else { exit::AUDIT })
 }
 
-/// The run, where an earlier one had nothing to do and nothing changed since.
-fn nothing_to_do(
+/// What an earlier run with this question found. Where it holds, that is the whole run.
+fn remembered(
     global: &Global,
-    args: &RunArgs,
     located: &Located,
     store: &Store,
     question: &Digest,
-) -> Result<Option<u8>, CliError> {
+) -> Result<Remembered, CliError> {
     let mut progress = Progress::new(global, store);
-    let settled = sim_exec::run_settled(
+    Ok(sim_exec::run_settled(
         store,
         question,
         &located.file,
         located.machine.identity(),
         env!("CARGO_PKG_VERSION"),
         &mut progress,
-    )?;
-    let Some((settled, wall_ms)) = settled else { return Ok(None) };
-    drop(progress);
+    )?)
+}
+
+/// What is left of a run that had nothing to do.
+fn nothing_to_do(
+    global: &Global,
+    args: &RunArgs,
+    located: &Located,
+    store: &Store,
+    settled: &Settled,
+    wall_ms: f64,
+) -> CliResult {
     if !global.json {
         let time = text::duration(Duration::from_secs_f64(wall_ms / 1e3));
         let reused = settled.actions.len();
@@ -180,11 +203,13 @@ fn nothing_to_do(
     for (label, tree) in &settled.sites {
         lay_out_site(global, store, &tree.digest, &site_path(&base, label, settled.sites.len()))?;
     }
-    Ok(Some(exit::OK))
+    Ok(exit::OK)
 }
 
 /// Cancels on the first SIGINT or SIGTERM; a second one ends the program at once. The signal is kept.
-fn on_signal(cancel: &Cancel) -> Result<std::sync::Arc<std::sync::atomic::AtomicUsize>, CliError> {
+pub(crate) fn on_signal(
+    cancel: &Cancel,
+) -> Result<std::sync::Arc<std::sync::atomic::AtomicUsize>, CliError> {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     let by = std::sync::Arc::new(AtomicUsize::new(0));
     for signal in

@@ -142,8 +142,9 @@ impl Store {
     }
 
     /// Adds records, given by key and generation, to what is watched, and that they are the newest of
-    /// their keys. When one is not, nothing can be concluded from them.
-    pub fn watch_records(&self, keys: &[(Digest, u32)], watch: &mut Watch, now_ns: i128) {
+    /// their keys. When one is not, nothing can be concluded from them. Gives the place of the first
+    /// record in the watch; the others follow.
+    pub fn watch_records(&self, keys: &[(Digest, u32)], watch: &mut Watch, now_ns: i128) -> usize {
         let mut newest = std::collections::HashMap::new();
         let shards: std::collections::BTreeSet<u8> =
             keys.iter().map(|k| k.0.as_bytes()[0]).collect();
@@ -163,6 +164,7 @@ impl Store {
                 }
             }
         }
+        let first = watch.len();
         for (key, generation) in keys {
             let path = self.record_path(key, *generation);
             match path.symlink_metadata() {
@@ -172,6 +174,15 @@ impl Store {
                 _ => watch.give_up(),
             }
         }
+        first
+    }
+
+    /// Whether a generation of a key is the newest, told by the name of the next one alone.
+    pub fn is_newest(&self, key: &Digest, generation: u32) -> bool {
+        let next = generation.checked_add(1).map(|next| self.record_path(key, next));
+        next.is_some_and(|next| {
+            next.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+        })
     }
 
     /// Every record file, sorted by path.

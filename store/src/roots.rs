@@ -43,6 +43,11 @@ pub struct RootEntry {
     pub status: Status,
 }
 
+/// The name of a root where another project has the pipeline's own.
+fn shared_name(pipeline: &str, project: &Digest) -> String {
+    format!("{pipeline}.{}", &project.to_string()[..8])
+}
+
 impl Store {
     /// What [`Root::project`] says of the project at this absolute path.
     pub fn project_id(&self, project: &Path) -> Digest {
@@ -59,17 +64,17 @@ impl Store {
     /// has that in this store.
     pub fn root_name(&self, pipeline: &str, project: &Path) -> Result<String> {
         let id = self.project_id(project);
-        let theirs = match self.root_named(pipeline) {
+        #[derive(Deserialize)]
+        struct Owner {
+            project: Option<Digest>,
+        }
+        let theirs = match self.part_of_root::<Owner>(pipeline) {
             Ok(root) => root.and_then(|r| r.project).is_some_and(|p| p != id),
             // A damaged one belongs to nobody.
             Err(StoreError::DamagedRecord { .. }) => false,
             Err(e) => return Err(e),
         };
-        Ok(if theirs {
-            format!("{pipeline}.{}", &id.to_string()[..8])
-        } else {
-            pipeline.to_owned()
-        })
+        Ok(if theirs { shared_name(pipeline, &id) } else { pipeline.to_owned() })
     }
 
     /// Where the root of this name is, or would be.
@@ -92,6 +97,11 @@ impl Store {
 
     /// The root of this name.
     pub fn root_named(&self, name: &str) -> Result<Option<Root>> {
+        self.part_of_root(name)
+    }
+
+    /// As much of a root as is asked for: reading all of a large one takes a while.
+    fn part_of_root<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let path = self.root_path(name);
         match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -100,6 +110,28 @@ impl Store {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e.into()),
         }
+    }
+
+    /// The keys that the last whole run of a pipeline of a project reached, in plan order; none where
+    /// there was no such run.
+    pub fn last_keys(&self, pipeline: &str, project: &Path) -> Result<Vec<Digest>> {
+        #[derive(Deserialize)]
+        struct Keys {
+            project: Option<Digest>,
+            entries: Vec<Key>,
+        }
+        #[derive(Deserialize)]
+        struct Key {
+            key: Digest,
+        }
+        let id = self.project_id(project);
+        for name in [pipeline.to_owned(), shared_name(pipeline, &id)] {
+            let Some(keys) = self.part_of_root::<Keys>(&name)? else { continue };
+            if keys.project.is_none_or(|p| p == id) {
+                return Ok(keys.entries.into_iter().map(|e| e.key).collect());
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Removes a root; whether there was one.

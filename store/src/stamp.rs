@@ -137,13 +137,30 @@ impl Watch {
         !self.unsure
     }
 
+    /// How many paths were looked at.
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Whether nothing was looked at.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
     /// Whether all of it is as it was.
     pub fn holds(&self) -> bool {
+        !self.unsure && self.still().iter().all(|still| *still)
+    }
+
+    /// Of each path, in the order in which they were added, whether it is as it was.
+    pub fn still(&self) -> Vec<bool> {
         use rayon::prelude::*;
         use rustix::fs::{AtFlags, CWD, Mode, OFlags, open, statat};
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let anchors = self.anchors.iter().map(|a| open(a.as_os_str(), flags, Mode::empty()));
-        let Ok(anchors) = anchors.collect::<Result<Vec<_>, _>>() else { return false };
+        let Ok(anchors) = anchors.collect::<Result<Vec<_>, _>>() else {
+            return vec![false; self.seen.len()];
+        };
         let same = |seen: &Seen| {
             let from = match seen.anchor {
                 Some(i) => anchors.get(usize::from(i)).map(AsFd::as_fd),
@@ -153,7 +170,12 @@ impl Watch {
             let how = if seen.link { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
             statat(from, &seen.path, how).ok().map(|stat| Stamp::of_stat(&stat)) == seen.stamp
         };
-        !self.unsure && self.seen.par_chunks(2048).all(|part| part.iter().all(same))
+        let mut still = vec![false; self.seen.len()];
+        let parts = self.seen.par_chunks(2048).zip(still.par_chunks_mut(2048));
+        parts.for_each(|(part, still)| {
+            still.iter_mut().zip(part).for_each(|(still, seen)| *still = same(seen));
+        });
+        still
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::records::read_record;
 use crate::substituter::Substituter;
+use crate::tree::LinkRule;
 use crate::{Result, Store, StoreError};
 use fs_err as fs;
 use rayon::prelude::*;
 use sim_model::{Class, Digest, Record};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Something that does not hold.
 #[derive(Debug)]
@@ -18,6 +19,16 @@ pub struct Finding {
     pub used_by: Vec<String>,
     /// What `--repair` did; `None` when nothing was asked or nothing could be done.
     pub repaired: Option<String>,
+}
+
+/// A tree that records name and that is not there any more.
+struct Lost<'a> {
+    /// Of its finding.
+    place: usize,
+    digest: Digest,
+    users: Vec<&'a (PathBuf, Record)>,
+    /// What the makers said.
+    why_not: Vec<String>,
 }
 
 /// The outcome of a verification.
@@ -35,11 +46,39 @@ pub struct VerifyReport {
     pub findings: Vec<Finding>,
 }
 
+/// A way to have a lost tree again.
+pub trait Maker {
+    /// How, as a participle with what follows it, such as `fetched from mirror`.
+    fn how(&self) -> String;
+    /// Lays the tree at `to`, a path that does not exist; the caller hashes it. `users` are the records
+    /// that name it as their output. The error says why it cannot.
+    fn make(
+        &self,
+        digest: &Digest,
+        users: &[&Record],
+        to: &Path,
+    ) -> std::result::Result<(), String>;
+}
+
+impl<T: Substituter> Maker for T {
+    fn how(&self) -> String {
+        format!("fetched from {}", self.name())
+    }
+
+    fn make(&self, digest: &Digest, _: &[&Record], to: &Path) -> std::result::Result<(), String> {
+        match self.fetch_tree(digest, to) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("{} does not have it", self.name())),
+            Err(e) => Err(format!("{}: {e}", self.name())),
+        }
+    }
+}
+
 impl Store {
     /// Re-hashes every tree and blob, checks every record. With `repair`, damaged things are moved to
-    /// `quarantine/`; a tree that a substituter has is fetched again; otherwise the records that name
-    /// it are moved out too, so that the next run makes it again.
-    pub fn verify(&self, repair: bool, substituters: &[&dyn Substituter]) -> Result<VerifyReport> {
+    /// `quarantine/`. A tree that one of the `makers` can make comes back and its records stay;
+    /// otherwise the records that name it are moved out too, so that the next run makes it again.
+    pub fn verify(&self, repair: bool, makers: &[&dyn Maker]) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
         let mut records: Vec<(PathBuf, Record)> = Vec::new();
         for path in self.record_files()? {
@@ -94,17 +133,21 @@ impl Store {
                 bad.entry(tree.digest).or_insert(StoreError::MissingTree { digest: tree.digest });
             }
         }
+        let mut lost = Vec::new();
         for (digest, error) in bad {
             let users: Vec<&(PathBuf, Record)> = records
                 .iter()
                 .filter(|(_, r)| r.output.as_ref().is_some_and(|t| t.digest == digest))
                 .collect();
             let used_by = users.iter().map(|(_, r)| r.label.clone()).collect();
-            let mut finding = self.quarantined(error, used_by, self.tree_path(&digest), repair);
-            if repair {
-                finding.repaired = Some(self.refetch(&digest, &users, substituters)?);
-            }
+            let finding = self.quarantined(error, used_by, self.tree_path(&digest), repair);
+            lost.push(Lost { place: report.findings.len(), digest, users, why_not: Vec::new() });
             report.findings.push(finding);
+        }
+        if repair {
+            for (place, said) in self.make_again(lost, makers)? {
+                report.findings[place].repaired = Some(said);
+            }
         }
 
         for name in self.root_names()? {
@@ -150,28 +193,64 @@ impl Store {
             && self.root().join("quarantine").join(log.to_string()).exists()
     }
 
-    fn refetch(
+    /// Makes lost trees again where that can be, and lets go of the records of all others. Gives what
+    /// was done about each.
+    fn make_again(
         &self,
-        digest: &Digest,
-        users: &[&(PathBuf, Record)],
-        substituters: &[&dyn Substituter],
-    ) -> Result<String> {
-        for substituter in substituters {
-            let scratch = self.scratch("repair-")?;
-            let to = scratch.path().join("tree");
-            if matches!(substituter.fetch_tree(digest, &to), Ok(true)) {
-                let found = crate::tree::scan(&to, crate::tree::LinkRule::Keep)?.digest();
-                if found == *digest {
-                    self.take(&to, crate::tree::LinkRule::Keep)?;
-                    return Ok(format!("fetched from {}", substituter.name()));
+        mut lost: Vec<Lost<'_>>,
+        makers: &[&dyn Maker],
+    ) -> Result<Vec<(usize, String)>> {
+        let mut done = Vec::new();
+        // One may be needed to make another.
+        loop {
+            let before = lost.len();
+            let mut left = Vec::new();
+            for mut one in lost {
+                match self.make_one(&mut one, makers)? {
+                    Some(said) => done.push((one.place, said)),
+                    None => left.push(one),
                 }
             }
+            lost = left;
+            if lost.is_empty() || lost.len() == before {
+                break;
+            }
         }
-        for (path, _) in users {
+        for one in lost {
+            done.push((one.place, self.let_go(&one)?));
+        }
+        Ok(done)
+    }
+
+    fn make_one(&self, lost: &mut Lost<'_>, makers: &[&dyn Maker]) -> Result<Option<String>> {
+        lost.why_not.clear();
+        let users: Vec<&Record> = lost.users.iter().map(|(_, r)| r).collect();
+        for maker in makers {
+            let scratch = self.scratch("repair-")?;
+            let to = scratch.path().join("tree");
+            match maker.make(&lost.digest, &users, &to) {
+                Ok(()) => {
+                    let found = crate::tree::scan(&to, LinkRule::Keep)?.digest();
+                    if found == lost.digest {
+                        self.take(&to, LinkRule::Keep)?;
+                        return Ok(Some(maker.how()));
+                    }
+                    lost.why_not.push(format!("{}, it has other bytes", maker.how()));
+                }
+                Err(why) => lost.why_not.push(why),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves the records of a lost tree out, and says what that means.
+    fn let_go(&self, lost: &Lost<'_>) -> Result<String> {
+        for (path, _) in &lost.users {
             self.quarantine(path)?;
         }
-        let observations = users.iter().filter(|(_, r)| r.class == Class::Measured).count();
-        Ok(match users.len() {
+        let users = lost.users.len();
+        let observations = lost.users.iter().filter(|(_, r)| r.class == Class::Measured).count();
+        let said = match users {
             0 => "moved to quarantine/; where it is a source, the next run that needs it takes it again"
                 .to_owned(),
             // Bytes that were measured cannot be made again.
@@ -186,7 +265,10 @@ impl Store {
             ),
             1 => "moved to quarantine/ with its record; the next run makes it again".to_owned(),
             n => format!("moved to quarantine/ with {n} records; the next run makes it again"),
-        })
+        };
+        let why = lost.why_not.iter().filter(|_| users > observations).map(String::as_str);
+        let why: Vec<&str> = why.collect();
+        Ok(if why.is_empty() { said } else { format!("{said} (not now: {})", why.join("; ")) })
     }
 
     fn quarantined(

@@ -51,8 +51,19 @@ inputs.it = "fails"
     assert_text(
         &said,
         "
+warning[SP0410]: the program `no-such-program` is not on PATH
+  --> pipeline.toml:30:7
+   |
+30 | run = [\"no-such-program\"]
+   |       ^^^^^^^^^^^^^^^^^^^
+   |
+help: install it, or put its folder on PATH; until then what needs it is skipped
+
+1 warning; `sim-pipe help SP0410` explains the first
+
   skipped  lacks: it needs `no-such-program`, which is not on PATH
    failed  fails  [TIME]  failed: exit code 3
+           | the reason
   skipped  needs: needs fails
    failed  forgets  [TIME]  failed: declared but not written: table.csv
    failed  grows  [TIME]  out_of_memory: its processes used […] more than their cap of [SIZE]

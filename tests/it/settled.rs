@@ -200,3 +200,87 @@ fn another_environment_is_another_question() {
     out.expect(0);
     assert_eq!(crate::harness::ran(&out.events()), ["a", "b"]);
 }
+
+/// Where some of it changed, the rest is known without being opened; nothing that changed is.
+#[test]
+fn what_did_not_change_is_known_and_what_changed_is_not() {
+    let mut pipeline = "[pipeline]\nname = \"many\"\n".to_owned();
+    for i in 0..12 {
+        pipeline += &format!(
+            "[[stage]]\nname = \"s{i}\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"cat {{inputs.a}} > {{out}}/x\"]\n\
+             inputs.a = \"f{i}\"\n"
+        );
+    }
+    let env = TestEnv::with_pipeline(&pipeline);
+    for i in 0..12 {
+        env.write(&format!("f{i}"), format!("{i}\n"));
+    }
+    env.run_ok(&[]);
+    type Change<'t> = (&'t str, &'t dyn Fn(), &'t [&'t str]);
+    let changes: [Change<'_>; 7] = [
+        ("a source", &|| env.write("f0", "other\n"), &["s0"]),
+        (
+            "a source and an output of another action",
+            &|| {
+                env.write("f1", "other\n");
+                tamper(&env.output_dir("s2").join("x"), |b| b[0] = b'#');
+            },
+            &["s1", "s2"],
+        ),
+        (
+            "a record that is gone",
+            &|| {
+                let key = env.record("s3").key.to_string();
+                let path = env.store_path().join("records").join(&key[..2]).join(&key);
+                fs::remove_file(path).expect("rm");
+            },
+            &["s3"],
+        ),
+        (
+            "a record that is damaged",
+            &|| {
+                let key = env.record("s4").key.to_string();
+                let path = env.store_path().join("records").join(&key[..2]).join(&key);
+                tamper(&path, |b| b[200] ^= 1);
+            },
+            &["s4"],
+        ),
+        (
+            "an output that is gone",
+            &|| sim_store::tree::remove_all(&env.output_dir("s5")).expect("rm"),
+            &["s5"],
+        ),
+        (
+            "one more file in an output",
+            &|| {
+                let dir = env.output_dir("s6");
+                fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("chmod");
+                fs::write(dir.join("more"), "").expect("write");
+            },
+            &["s6"],
+        ),
+        (
+            "what is remembered itself",
+            &|| {
+                let cache = fs::read_dir(env.store_path().join("cache")).expect("cache");
+                for path in cache.flatten().map(|e| e.path()) {
+                    if path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("known-")) {
+                        tamper(&path, |b| b[9] ^= 1);
+                    }
+                }
+                env.write("f7", "other\n");
+            },
+            &["s7"],
+        ),
+    ];
+    for (what, change, expected) in changes {
+        settle(&env);
+        change();
+        env.run_ok(&[]).assert_ran(expected);
+        for i in 0..12 {
+            let made = fs::read(env.output_dir(&format!("s{i}")).join("x")).expect("read");
+            assert_eq!(made, fs::read(env.path(format!("f{i}"))).expect("read"), "{what}: s{i}");
+        }
+    }
+    env.assert_store_clean();
+}

@@ -17,7 +17,7 @@ use std::time::Duration;
 struct Nobody;
 
 impl Observer for Nobody {
-    fn event(&mut self, _index: Option<usize>, _event: &Event) {}
+    fn event(&mut self, _run: &str, _index: Option<usize>, _event: &Event) {}
 }
 
 const WIDTH: usize = 50;
@@ -74,6 +74,7 @@ fn options(root: &Path) -> Options {
         pipeline_file: "p.toml".to_owned(),
         lock_folder: root.to_path_buf(),
         only: None,
+        ahead: None,
         question: None,
     }
 }

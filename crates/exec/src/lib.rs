@@ -6,6 +6,7 @@
 //! [`sim_model::event::Event`] given to an [`Observer`].
 
 mod action_dir;
+mod ahead;
 mod cancel;
 mod check;
 mod conditions;
@@ -19,6 +20,7 @@ mod outputs;
 mod preview;
 mod process;
 mod provenance;
+mod remake;
 mod resolve;
 mod run;
 mod sandbox;
@@ -31,6 +33,7 @@ mod tools;
 mod usage;
 mod workplace;
 
+pub use ahead::Ahead;
 pub use cancel::Cancel;
 pub use check::{Checked, Disagreement, check};
 pub use error::{ExecError, Result};
@@ -38,12 +41,13 @@ pub use lay_out::{LaidOut, lay_out};
 pub use machine::detect as detect_machine;
 pub use preview::{Preview, State, preview};
 pub use provenance::digest as provenance_digest;
+pub use remake::remake;
 pub use resolve::{Outcome, Outcomes, Resolved, Resolver};
 pub use run::{Observer, Options, Summary, run};
 pub use sandbox::{Level, Policy as SandboxPolicy, probe as probe_sandbox};
-pub use settled::{Question, Settled, run_settled};
+pub use settled::{Memory, Question, Remembered, Settled, run_settled};
 pub use starter::serve as serve_starter;
-pub use tools::Tools;
+pub use tools::{Tools, find as find_program};
 
 /// Milliseconds since 1970 UTC.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]

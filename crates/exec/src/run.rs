@@ -1,6 +1,7 @@
 //! One action, from key to record.
 
 use crate::action_dir::{self, SourceChanged};
+use crate::ahead::Ahead;
 use crate::cancel::Cancel;
 use crate::conditions::Before;
 use crate::error::{ExecError, Result};
@@ -56,14 +57,17 @@ pub struct Options {
     pub lock_folder: PathBuf,
     /// Only these actions and what they need; all when absent.
     pub only: Option<Vec<usize>>,
+    /// What is looked at ahead, where something is.
+    pub ahead: Option<Ahead>,
     /// What the next run must ask to be told that there is nothing to do; see [`Question`].
     pub question: Option<Question>,
 }
 
 /// Sees events as they happen. Called from one thread.
 pub trait Observer {
-    /// Something happened. `index` is the action's place in the plan, where it is about one.
-    fn event(&mut self, index: Option<usize>, event: &Event);
+    /// Something happened in the run of this id. `index` is the action's place in the plan, where it is
+    /// about one.
+    fn event(&mut self, run: &str, index: Option<usize>, event: &Event);
 }
 
 /// What a worker needs.
@@ -127,9 +131,14 @@ pub(crate) enum Done {
     Interrupted,
 }
 
+/// Whether how an action ended is an answer to what is asked.
+pub(crate) fn good_enough(options: &Options, r: &Brief) -> bool {
+    r.status.reusable() && !(options.retry_failed && r.status != Status::Ok)
+}
+
 /// Whether a record may be used instead of running.
 pub(crate) fn usable(store: &Store, options: &Options, r: &Brief) -> Result<bool> {
-    if !r.status.reusable() || (options.retry_failed && r.status != Status::Ok) {
+    if !good_enough(options, r) {
         return Ok(false);
     }
     match &r.output {

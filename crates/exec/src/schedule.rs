@@ -188,7 +188,7 @@ impl Scheduler<'_, '_> {
         if let Some(journal) = &mut self.journal {
             journal.write(crate::unix_ms(), &event)?;
         }
-        self.observer.event(index, &event);
+        self.observer.event(&self.summary.run, index, &event);
         Ok(())
     }
 
@@ -459,7 +459,9 @@ impl Scheduler<'_, '_> {
         let whole = self.options.only.is_none() && !self.summary.interrupted;
         let name = self.resolver.store.root_name(&self.plan.name, &self.resolver.root)?;
         let name = if whole { name } else { format!("{name}.part") };
+        // What ran has another key or another generation than before.
         let unchanged = whole
+            && self.summary.ran == 0
             && self
                 .resolver
                 .store

@@ -32,7 +32,7 @@ const VERSIONS: [(&str, &[&str]); 10] = [
 ];
 
 /// The first executable file of this name on `path_var`.
-pub(crate) fn find(name: &str, path_var: &str) -> Option<PathBuf> {
+pub fn find(name: &str, path_var: &str) -> Option<PathBuf> {
     path_var
         .split(':')
         .filter(|d| d.starts_with('/'))

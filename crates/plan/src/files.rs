@@ -30,18 +30,27 @@ pub trait Files {
     fn list(&self, folder: &str, depth: usize) -> Result<Vec<String>, String>;
     /// Names of the files and folders in a folder, in any order; none where it can't be read.
     fn names(&self, folder: &str) -> Vec<String>;
+    /// Whether a program is on the search path, the action's own where it has one. Where that can't
+    /// be told, it is.
+    fn has_program(&self, _name: &str, _path: Option<&str>) -> bool {
+        true
+    }
 }
+
+/// Whether a program is on a search path.
+pub type HasProgram<'w> = dyn Fn(&str, Option<&str>) -> bool + 'w;
 
 /// Files on disk.
 pub struct OsFiles<'w> {
     root: PathBuf,
     watcher: Option<&'w dyn Fn(&Path)>,
+    programs: Option<&'w HasProgram<'w>>,
 }
 
 impl<'w> OsFiles<'w> {
     /// Files below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), watcher: None }
+        Self { root: root.into(), watcher: None, programs: None }
     }
 
     /// The same, with someone who is told of every path before it is looked at: whatever the planner
@@ -49,6 +58,12 @@ impl<'w> OsFiles<'w> {
     #[must_use]
     pub fn watched(self, watcher: &'w dyn Fn(&Path)) -> Self {
         Self { watcher: Some(watcher), ..self }
+    }
+
+    /// The same, with someone who knows which programs there are.
+    #[must_use]
+    pub fn with_programs(self, programs: &'w HasProgram<'w>) -> Self {
+        Self { programs: Some(programs), ..self }
     }
 
     fn tell(&self, path: &Path) {
@@ -63,6 +78,10 @@ impl<'w> OsFiles<'w> {
 }
 
 impl Files for OsFiles<'_> {
+    fn has_program(&self, name: &str, path: Option<&str>) -> bool {
+        self.programs.is_none_or(|has| has(name, path))
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         use std::io::Read;
         self.tell(&self.at(path));

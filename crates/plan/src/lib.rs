@@ -31,7 +31,7 @@ mod world;
 pub use codes::{codes, diagnostics_markdown, explain_code};
 pub use command::Command;
 pub use diag::{Diagnostic, Label, Severity};
-pub use files::{FileKind, Files, MemFiles, OsFiles};
+pub use files::{FileKind, Files, HasProgram, MemFiles, OsFiles};
 pub use registry::Registry;
 pub use render::{render, render_from};
 pub use schema::json_schema;
@@ -89,25 +89,34 @@ impl Outcome {
     }
 }
 
-/// The value of `pipeline.root`, if the text has one: how the project's root lies relative to the
-/// pipeline file. To be asked before [`plan`], which wants paths relative to that root.
-pub fn project_root(pipeline_text: &str) -> Option<String> {
+/// What must be known of a pipeline before it is planned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// `pipeline.name`, where it is a text.
+    pub name: Option<String>,
+    /// `pipeline.root`, where it is a text: how the project's root lies relative to the pipeline file.
+    /// [`plan`] wants paths relative to that root.
+    pub root: Option<String>,
+}
+
+/// The head of a pipeline file, as far as it can be made out; nothing in it was checked.
+pub fn head(pipeline_text: &str) -> Head {
     let ask = |text: &str| {
         let mut sink = diag::Sink::default();
         let table = doc::parse(text, 0, &mut sink);
         let doc::Val::Table(head) = &table.get("pipeline")?.node.val else { return None };
-        let root = head.get("root").and_then(|root| match &root.node.val {
-            doc::Val::Str(root) => Some(root.clone().into_owned()),
+        let text_of = |key: &str| match &head.get(key)?.node.val {
+            doc::Val::Str(text) => Some(text.clone().into_owned()),
             _ => None,
-        });
-        Some((root, sink.failed()))
+        };
+        Some((Head { name: text_of("name"), root: text_of("root") }, sink.failed()))
     };
     // A table can be defined only once. So what stands before the first stage has it whole, if that
     // is a document at all; ten thousand stages need not be read twice.
-    let head = pipeline_text.find("\n[[").and_then(|end| ask(&pipeline_text[..end]));
-    match head {
-        Some((root, false)) => root,
-        _ => ask(pipeline_text)?.0,
+    let first = pipeline_text.find("\n[[").and_then(|end| ask(&pipeline_text[..end]));
+    match first {
+        Some((head, false)) => head,
+        _ => ask(pipeline_text).map(|(head, _)| head).unwrap_or_default(),
     }
 }
 
@@ -137,6 +146,7 @@ fn make(path: &str, kinds: &Registry, options: &Options, world: &mut World<'_>) 
     pipeline.file = path.to_owned();
     let expansion = expand::expand(&pipeline, kinds, world);
     let actions = resolve::resolve(&pipeline, expansion, kinds, world);
+    programs(&actions, &pipeline, world);
     let stages = pipeline.stages.iter().map(|s| StageInfo {
         name: s.name.to_owned(),
         kind: s.kind_name.to_owned(),
@@ -175,6 +185,34 @@ fn open(path: &str, world: &mut World<'_>) -> Option<u32> {
     };
     world.push(Diag::error(code, Span::new(file, at..end), message).help(help));
     None
+}
+
+/// Warns of programs that are not there, before anything runs for hours to find out.
+fn programs(actions: &[PlannedAction], pipeline: &check::Pipeline<'_>, world: &mut World<'_>) {
+    let mut there = std::collections::HashMap::new();
+    let mut told = std::collections::HashSet::new();
+    for action in actions {
+        let path = action.env.get("PATH").map(String::as_str);
+        for tool in &action.tools {
+            let known = there.entry((tool.as_str(), path));
+            if *known.or_insert_with(|| world.files.has_program(tool, path))
+                || !told.insert((action.stage.as_str(), tool.as_str()))
+            {
+                continue;
+            }
+            let stage = pipeline.by_name.get(action.stage.as_str());
+            let Some(stage) = stage.map(|i| &pipeline.stages[*i]) else { continue };
+            let given = |name: &str| stage.params.iter().find(|(p, _)| p.name == name);
+            let named = if action.argv.first() == Some(tool) { "run" } else { "tools" };
+            let span = given(named).map_or(stage.span, |(_, node)| node.span);
+            let text = match tool.starts_with('/') {
+                true => format!("there is no program {} on this machine", suggest::quote(tool)),
+                false => format!("the program {} is not on PATH", suggest::quote(tool)),
+            };
+            let help = "install it, or put its folder on PATH; until then what needs it is skipped";
+            world.push(Diag::warning("SP0410", span, text).help(help.to_owned()));
+        }
+    }
 }
 
 fn report_cycle(

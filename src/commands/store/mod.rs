@@ -2,6 +2,7 @@
 
 mod crates;
 mod du;
+mod verify;
 mod why;
 
 use crate::error::{CliError, CliResult, exit};
@@ -31,7 +32,7 @@ pub(crate) enum StoreCommand {
     },
     /// Hash everything again and check every record
     Verify {
-        /// Set damaged things aside, so that the next run makes them again
+        /// Set damaged things aside; what pure actions gave is made again, here or by the next run
         #[arg(long)]
         repair: bool,
     },
@@ -117,7 +118,7 @@ pub(crate) fn run(global: &Global, command: &StoreCommand) -> CliResult {
         StoreCommand::Ls { what: None } => roots(global, &store),
         StoreCommand::Ls { what: Some(what) } => files(global, &store, what),
         StoreCommand::Du { format } => du::run(global, &store, *format),
-        StoreCommand::Verify { repair } => verify(global, &store, *repair),
+        StoreCommand::Verify { repair } => verify::verify(global, &store, *repair),
         StoreCommand::Gc { dry_run, observations, logs_older_than, failed_logs } => {
             let logs = logs_older_than.map(|age| LogRetention {
                 before_unix_ms: (sim_exec::unix_ms() + 1).saturating_sub(age.as_millis() as u64),
@@ -239,40 +240,6 @@ fn files(global: &Global, store: &Store, what: &str) -> CliResult {
         }
     });
     Ok(exit::OK)
-}
-
-fn verify(global: &Global, store: &Store, repair: bool) -> CliResult {
-    let _lease = store.lease()?;
-    let report = store.verify(repair, &[])?;
-    for f in &report.findings {
-        if global.json {
-            let line = serde_json::json!({
-                "v": 1, "finding": f.error.to_string(), "used_by": f.used_by, "repaired": f.repaired,
-            });
-            text::out(&line.to_string());
-            continue;
-        }
-        text::out(&f.error.to_string());
-        if !f.used_by.is_empty() {
-            text::out(&format!("  used by {}", f.used_by.join(", ")));
-        }
-        if let Some(done) = &f.repaired {
-            text::out(&format!("  {done}"));
-        }
-    }
-    let verdict = match report.findings.len() {
-        0 => "clean".to_owned(),
-        n => text::count(n, "finding"),
-    };
-    text::say(&format!(
-        "{verdict} · {}, {} and {} checked ({})",
-        text::count(report.records, "record"),
-        text::count(report.trees, "tree"),
-        text::count(report.blobs, "log"),
-        text::bytes(report.bytes)
-    ));
-    let left = report.findings.iter().any(|f| f.repaired.is_none());
-    Ok(if left { exit::AUDIT } else { exit::OK })
 }
 
 fn gc(global: &Global, store: &Store, options: GcOptions) -> CliResult {

@@ -49,7 +49,7 @@ fn check(bytes: &[u8], expected: &str) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(found) }
 }
 
-fn command(program: &str, args: &[String]) -> Result<(), StageError> {
+pub(crate) fn command(program: &str, args: &[String]) -> Result<(), StageError> {
     let status = Command::new(program).args(args).status().map_err(|e| {
         StageError::Failed(format!("`{program}` could not be started: {e}; is it installed?"))
     })?;

@@ -5,6 +5,7 @@
 
 mod crates;
 mod file;
+mod index;
 
 use sim_model::action::Class;
 use sim_model::kind::{Cell, Draft, ExpandCtx, InputSpec, Kind, Param, ParamType, Place, Problem};
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 pub use crates::draft as crates_draft;
 pub use file::resolve_pypi;
+pub use index::{bound_version, crate_that_binds};
 
 /// The kind.
 #[derive(Clone, Copy, Debug, Default)]

@@ -105,9 +105,15 @@ pub(crate) fn task(args: &[String]) -> Result<ExitCode> {
         if let Err(e) = row(&mut bench) {
             bench.section.note(&format!("{name}: not measured: {e:#}"));
         }
-        let size = if quick { " --quick" } else { "" };
+        let mut options = String::from(if quick { " --quick" } else { "" });
+        if !bench.tools.is_empty() {
+            options += &format!(" --tools {}", bench.tools.join(","));
+        }
+        if let Some(limit) = limit {
+            options += &format!(" --limit {limit}");
+        }
         let how = format!(
-            "`cargo xtask bench{size} {name}` on {}, load {before} before and {} after.",
+            "`cargo xtask bench{options} {name}` on {}, load {before} before and {} after.",
             machine(),
             load()
         );

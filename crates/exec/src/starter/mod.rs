@@ -24,10 +24,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use wire::{Setup, Started, receive, send};
 
 /// The word on the command line that makes this program a starter.
 const COMMAND: &str = "starter";
+/// It clones and answers: one that says nothing for so long is stopped, and is replaced.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts processes. What it started ends with the thread that called, at the latest.
 #[derive(Debug)]
@@ -105,6 +108,8 @@ impl Running {
     fn new(exe: &Path, root: Option<&RootView>) -> Result<Self, String> {
         let told = |e: io::Error| format!("{}: {e}", exe.display());
         let (socket, its) = UnixStream::pair().map_err(told)?;
+        socket.set_read_timeout(Some(PATIENCE)).map_err(told)?;
+        socket.set_write_timeout(Some(PATIENCE)).map_err(told)?;
         let process = Command::new(exe)
             .arg(COMMAND)
             .stdin(Stdio::from(OwnedFd::from(its)))
@@ -137,8 +142,8 @@ fn reason(bytes: &[u8]) -> io::Error {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Told so, it ends by itself.
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        // It holds nothing that must be put back, and one that is stopped would not end by itself.
+        let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }

@@ -183,7 +183,8 @@ fn a_measured_command_is_repeated() {
 
 #[test]
 fn the_root_is_found_before_planning() {
-    assert_eq!(sim_plan::project_root("[pipeline]\nroot = \"..\"\n").as_deref(), Some(".."));
-    assert_eq!(sim_plan::project_root("[pipeline]\nroot = 3\n"), None);
-    assert_eq!(sim_plan::project_root("pipeline = ["), None);
+    let head = sim_plan::head("[pipeline]\nname = \"x\"\nroot = \"..\"\n");
+    assert_eq!((head.name.as_deref(), head.root.as_deref()), (Some("x"), Some("..")));
+    assert_eq!(sim_plan::head("[pipeline]\nroot = 3\n").root, None);
+    assert_eq!(sim_plan::head("pipeline = ["), sim_plan::Head::default());
 }
