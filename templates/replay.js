@@ -69,6 +69,7 @@
     const s = solid.size;
     if (solid.form === 0) return [{ kind: "box", scale: s.map((x) => 2 * x), offset: 0 }];
     if (solid.form === 1) return [{ kind: "ball", scale: [s[0], s[0], s[0]], offset: 0 }];
+    if (solid.form === 3) return [{ kind: "drum", scale: [s[0], s[0], 2 * s[1]], offset: 0 }];
     return [
       { kind: "tube", scale: [s[0], s[0], 2 * s[1]], offset: 0 },
       { kind: "ball", scale: [s[0], s[0], s[0]], offset: s[1] },
@@ -79,7 +80,7 @@
   function geometry(kind) {
     if (kind === "box") return new THREE.BoxGeometry(1, 1, 1);
     if (kind === "ball") return new THREE.SphereGeometry(1, 24, 16);
-    const tube = new THREE.CylinderGeometry(1, 1, 1, 24, 1, true);
+    const tube = new THREE.CylinderGeometry(1, 1, 1, 24, 1, kind === "tube");
     tube.rotateX(Math.PI / 2);
     return tube;
   }

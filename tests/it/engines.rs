@@ -57,7 +57,7 @@ steps = 60
 "#;
 
 /// The repository's engines in a project of the test's own.
-fn project(engines: &[&str]) -> TestEnv {
+pub(crate) fn project(engines: &[&str]) -> TestEnv {
     let list = engines.iter().map(|e| format!("{e:?}")).collect::<Vec<_>>().join(", ");
     let env = TestEnv::with_pipeline(&HELLO.replace("[\"mujoco\"]", &format!("[{list}]")));
     env.write("suite.toml", SUITE);
@@ -99,7 +99,7 @@ fn store() -> PathBuf {
 }
 
 /// A command with the caller's tools and settings: building needs a compiler and the registries.
-fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
+pub(crate) fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
     let mut cmd = env.cmd(args).env("SIM_PIPE_STORE", store()).bound(BOUND);
     let wanted = |name: &str| {
         let lower = name.to_ascii_lowercase();
@@ -120,7 +120,7 @@ fn cmd(env: &TestEnv, args: &[&str]) -> Cmd {
 }
 
 /// Whether fetching failed and the machine is said to have no network.
-fn offline(out: &Out) -> bool {
+pub(crate) fn offline(out: &Out) -> bool {
     let fetch = out.stderr.lines().any(|l| l.contains("failed  fetch/"));
     if fetch && std::env::var_os("SIM_PIPE_TEST_OFFLINE").is_some() {
         skip("network", "SIM_PIPE_TEST_OFFLINE is set and a fetch failed");
@@ -130,7 +130,7 @@ fn offline(out: &Out) -> bool {
 }
 
 /// Runs the project once; every test uses what that gave. None without a network.
-fn mujoco() -> Option<&'static TestEnv> {
+pub(crate) fn mujoco() -> Option<&'static TestEnv> {
     static RUN: OnceLock<Option<TestEnv>> = OnceLock::new();
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,21 +147,21 @@ fn mujoco() -> Option<&'static TestEnv> {
 }
 
 /// A JSON file of an action's output.
-fn json(env: &TestEnv, label: &str, file: &str) -> Value {
+pub(crate) fn json(env: &TestEnv, label: &str, file: &str) -> Value {
     let out = cmd(env, &["store", "path", label]).run();
     let path = Path::new(out.expect(0).stdout.trim()).join(file);
     let text = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn number(value: &Value, pointer: &str) -> f64 {
+pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
     value
         .pointer(pointer)
         .and_then(Value::as_f64)
         .unwrap_or_else(|| panic!("{pointer} in {value:#}"))
 }
 
-fn gate<'v>(result: &'v Value, id: &str) -> &'v Value {
+pub(crate) fn gate<'v>(result: &'v Value, id: &str) -> &'v Value {
     let gates = result["gates"].as_array().expect("gates");
     gates.iter().find(|g| g["id"] == id).unwrap_or_else(|| panic!("gate {id} in {result:#}"))
 }
@@ -389,7 +389,7 @@ fn the_site_shows_what_was_measured() {
 }
 
 /// What a run would do, by label.
-fn plan(env: &TestEnv) -> Vec<(String, String, Option<String>)> {
+pub(crate) fn plan(env: &TestEnv) -> Vec<(String, String, Option<String>)> {
     let out = cmd(env, &["plan", "pipeline.toml", "--json"]).run();
     let text = |v: &Value| v.as_str().map(str::to_owned);
     out.expect(0)
@@ -493,8 +493,8 @@ fetch/crates/mujoco: would run · key [HASH]
        now: [HASH]
             from engines/mujoco/Cargo.lock
             ~ the file
-                - line 324: (end of the file)
-                + line 324:
+                - line 377: (end of the file)
+                + line 377:
 ",
     );
 }

@@ -26,6 +26,7 @@ mod provenance;
 mod random_kills;
 mod render;
 mod repeats;
+mod robots;
 mod sandbox;
 mod scale;
 mod settled;

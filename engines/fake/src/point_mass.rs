@@ -33,6 +33,7 @@ impl Engine for PointMass {
                 modes: modes.to_vec(),
                 shapes: ["box", "sphere", "capsule"].map(String::from).to_vec(),
                 hinges: false,
+                robots: false,
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],

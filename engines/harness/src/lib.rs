@@ -10,10 +10,11 @@ mod engine;
 mod files;
 mod gates;
 mod memory;
+mod robot;
 mod run;
 
 pub use accuracy::{Motion, accuracy, needs_velocities};
-pub use cli::main_with;
+pub use cli::{asks_for_robot, main_with};
 pub use engine::{Engine, EngineError, Simulation};
 pub use files::write_atomically;
 pub use gates::{FinalState, digest, judge};

@@ -41,6 +41,7 @@ impl Engine for Toy {
                 modes: modes.to_vec(),
                 shapes: vec!["sphere".into()],
                 hinges: false,
+                robots: false,
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],
@@ -128,6 +129,7 @@ fn scene() -> Scene {
         }],
         hinges: vec![],
         reference: Some(sim_engine_protocol::Reference::FreeFall),
+        robot: None,
     }
 }
 

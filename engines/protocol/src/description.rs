@@ -32,10 +32,13 @@ pub struct Description {
 pub struct Capabilities {
     /// Modes it runs.
     pub modes: Vec<Mode>,
-    /// Shapes it simulates: `box`, `sphere`, `capsule`.
+    /// Shapes it simulates: `box`, `sphere`, `capsule`, `cylinder`.
     pub shapes: Vec<String>,
     /// Whether it simulates hinges.
     pub hinges: bool,
+    /// Whether it simulates robots. An adapter that does not say so does not.
+    #[serde(default)]
+    pub robots: bool,
     /// How several worlds are stepped: `serial`, `threads` or `batched`.
     pub worlds: String,
     /// Whether one world uses more than one thread.

@@ -8,6 +8,7 @@ mod check;
 mod description;
 mod job;
 mod result;
+mod robot;
 mod scene;
 #[cfg(feature = "schema")]
 mod schema;
@@ -15,13 +16,17 @@ mod schema;
 pub use capture::{CaptureReport, StateComparison};
 pub use check::{FieldError, FieldErrors, non_finite_fields};
 pub use description::{Capabilities, Description, Limits, Repeatability};
-pub use job::{Gates, Job, Mode, SettingValue};
+pub use job::{Gates, Job, Mode, ROBOT_SECONDS, SettingValue};
 pub use result::{
     Accuracy, Approximation, Counters, EngineId, GateOperator, GateResult, GpuMemory, JobResult,
     MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision, ProfileReport,
     SceneFacts, SnapshotPhase, Status, Translation,
 };
-pub use scene::{Body, BodyKind, Hinge, Pose, Reference, SCENE_FORMAT, Scene, Shape, Velocity};
+pub use robot::{Link, LinkShape, Robot, RobotSource};
+pub use scene::{
+    Body, BodyKind, Hinge, Mover, Pose, ROBOT_FORMAT, Reference, SCENE_FORMAT, Scene, Shape,
+    Velocity,
+};
 #[cfg(feature = "schema")]
 pub use schema::schemas;
 

@@ -88,7 +88,7 @@ impl Stage {
 
     /// One frame as rows of red, green, blue, alpha; `bar` is the part of the time that has passed,
     /// drawn along the lower edge in the engine's hue. Also tells how many moving bodies were drawn: all
-    /// but those whose pose is not finite.
+    /// but those whose pose is not finite, and links without a shape.
     pub(crate) fn frame(
         &self,
         solids: &[Solid],

@@ -1,9 +1,10 @@
-//! What is drawn: one solid for each collision shape of a scene, the same for every engine. Bodies that
+//! What is drawn: one solid for each collision shape of a scene, the same for every engine; a robot's
+//! links have as many as their model gives them, at the links' own origins (P255). Bodies that
 //! hang on each other by a hinge which neither shape reaches are joined by thin rods, so that a chain
 //! looks like one; nothing collides with a rod.
 
 use crate::vector::{Place, V, add, cross, dot, scale};
-use sim_engine_protocol::{Body, Scene, Shape};
+use sim_engine_protocol::{Body, LinkShape, Scene, Shape};
 
 /// Radius of a rod, as a part of its body's reach.
 const ROD: f32 = 0.4;
@@ -17,6 +18,8 @@ pub(crate) enum Form {
     Sphere(f32),
     /// A cylinder along z with half-spheres on its ends: radius, half length of the cylinder.
     Capsule(f32, f32),
+    /// A cylinder along z with flat ends: radius, half length.
+    Cylinder(f32, f32),
 }
 
 /// One thing to draw.
@@ -47,6 +50,13 @@ pub(crate) fn solids(scene: &Scene) -> Vec<Solid> {
         let local = if index.is_some() { HERE } else { start(body) };
         out.push(Solid { form: form(&body.shape), body: index, local });
     }
+    for link in scene.robot.iter().flat_map(|r| &r.links) {
+        let body = Some(moving);
+        moving += 1;
+        let local = |s: &LinkShape| numbers(s.position, s.orientation);
+        let solid = |s: &LinkShape| Solid { form: form(&s.shape), body, local: local(s) };
+        out.extend(link.shapes.iter().map(solid));
+    }
     for hinge in &scene.hinges {
         let Some((parent, child)) = hinge
             .parent
@@ -68,12 +78,19 @@ fn form(shape: &Shape) -> Form {
         Shape::Box { half_extents } => Form::Box(half_extents.map(|h| h as f32)),
         Shape::Sphere { radius } => Form::Sphere(radius as f32),
         Shape::Capsule { radius, half_length } => Form::Capsule(radius as f32, half_length as f32),
+        Shape::Cylinder { radius, half_length } => {
+            Form::Cylinder(radius as f32, half_length as f32)
+        }
     }
 }
 
 fn start(body: &Body) -> [f32; 7] {
-    let [x, y, z] = body.position.map(|v| v as f32);
-    let [a, b, c, d] = body.orientation.map(|v| v as f32);
+    numbers(body.position, body.orientation)
+}
+
+fn numbers(position: [f64; 3], orientation: [f64; 4]) -> [f32; 7] {
+    let [x, y, z] = position.map(|v| v as f32);
+    let [a, b, c, d] = orientation.map(|v| v as f32);
     [x, y, z, a, b, c, d]
 }
 
@@ -104,6 +121,7 @@ impl Form {
             Form::Box(h) => h,
             Form::Sphere(r) => [r; 3],
             Form::Capsule(r, l) => [r, r, r + l],
+            Form::Cylinder(r, l) => [r, r, l],
         }
     }
 
@@ -113,6 +131,7 @@ impl Form {
             Form::Box(h) => dot(h, h).sqrt(),
             Form::Sphere(r) => r,
             Form::Capsule(r, l) => r + l,
+            Form::Cylinder(r, l) => (r * r + l * l).sqrt(),
         }
     }
 
@@ -123,6 +142,7 @@ impl Form {
             Form::Box(h) => slabs(o, d, h),
             Form::Sphere(r) => ball(o, d, r),
             Form::Capsule(r, l) => capsule(o, d, r, l),
+            Form::Cylinder(r, l) => cylinder(o, d, r, l),
         }
     }
 }
@@ -156,6 +176,26 @@ fn slabs(o: V, d: V, h: V) -> Option<(f32, V)> {
     let mut normal = [0.0; 3];
     normal[axis] = if d[axis] > 0.0 { -1.0 } else { 1.0 };
     Some((near, normal))
+}
+
+fn cylinder(o: V, d: V, r: f32, l: f32) -> Option<(f32, V)> {
+    let a = d[0] * d[0] + d[1] * d[1];
+    let b = o[0] * d[0] + o[1] * d[1];
+    let q = b * b - a * (o[0] * o[0] + o[1] * o[1] - r * r);
+    if q < 0.0 {
+        return None;
+    }
+    if a > 1.0e-12 {
+        let t = (-b - q.sqrt()) / a;
+        if (o[2] + t * d[2]).abs() <= l {
+            return Some((t, [(o[0] + t * d[0]) / r, (o[1] + t * d[1]) / r, 0.0]));
+        }
+    }
+    // The end that looks at the ray's start.
+    let side = if d[2] > 0.0 { -1.0 } else { 1.0 };
+    let t = (side * l - o[2]) / d[2];
+    let (x, y) = (o[0] + t * d[0], o[1] + t * d[1]);
+    (x * x + y * y <= r * r).then_some((t, [0.0, 0.0, side]))
 }
 
 fn capsule(o: V, d: V, r: f32, l: f32) -> Option<(f32, V)> {
@@ -213,6 +253,13 @@ mod tests {
         let (t, n) = hit(capsule, [-5.0, 0.0, 2.6], [1.0, 0.0, 0.0]);
         assert!((t - 4.2).abs() < 1e-5 && (n[2] - 0.6).abs() < 1e-5, "{t} {n:?}");
         assert_eq!(capsule.hit([-5.0, 0.0, 3.1], [1.0, 0.0, 0.0]), None);
+        let cylinder = Form::Cylinder(1.0, 2.0);
+        assert_eq!(hit(cylinder, [0.5, 0.0, 5.0], down), (3.0, [0.0, 0.0, 1.0]));
+        assert_eq!(hit(cylinder, [-5.0, 0.0, 1.5], [1.0, 0.0, 0.0]), (4.0, [-1.0, 0.0, 0.0]));
+        assert_eq!(cylinder.hit([-5.0, 0.0, 2.1], [1.0, 0.0, 0.0]), None);
+        // Over the rim onto the flat end.
+        assert_eq!(hit(cylinder, [-1.5, 0.0, 3.0], [1.0, 0.0, -1.0]), (1.0, [0.0, 0.0, 1.0]));
+        assert_eq!(cylinder.hit([2.0, 0.0, 5.0], down), None);
     }
 
     #[test]
@@ -257,6 +304,35 @@ mod tests {
                 let near = |p: &V| (0..3).map(|i| (p[i] - anchor[i]).abs()).fold(0.0, f32::max);
                 assert!(ends.iter().any(|p| near(p) < 1e-5), "{ends:?} {anchor:?}");
             }
+        }
+    }
+
+    /// P255: a robot's links have the model's own primitives, where the link's pose puts them.
+    #[test]
+    fn links_are_drawn_with_their_own_primitives_at_their_origins() {
+        let scene = serde_json::json!({
+            "format": 2, "name": "r", "gravity": [0, 0, -9.81], "timestep": 0.004, "bodies": [],
+            "robot": {"name": "r", "model": "", "standing_height": 1.0,
+                "source": {"package": "p", "version": "1", "file": "f", "sha256": "0", "model": "m",
+                    "licence": "MIT", "changes": []},
+                "links": [
+                    {"name": "base", "mass": 1, "position": [0, 0, 1], "orientation": [1, 0, 0, 0],
+                     "shapes": []},
+                    {"name": "leg", "parent": 0, "mass": 1, "position": [0, 0, 1],
+                     "orientation": [1, 0, 0, 0], "shapes": [
+                        {"shape": {"cylinder": {"radius": 0.1, "half_length": 0.2}},
+                         "position": [0, 0, -0.3], "orientation": [1, 0, 0, 0]},
+                        {"shape": {"sphere": {"radius": 0.05}}, "position": [0, 0, -0.6],
+                         "orientation": [1, 0, 0, 0]}]}]}});
+        let scene: Scene = serde_json::from_value(scene).unwrap();
+        let list = solids(&scene);
+        assert_eq!(list.iter().map(|s| s.body).collect::<Vec<_>>(), [Some(1), Some(1)]);
+        assert_eq!(list[0].form, Form::Cylinder(0.1, 0.2));
+        // The leg turned by half a turn about x: its shapes lie above its origin.
+        let poses = [[0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0]];
+        let found = places(&list, &poses);
+        for (place, z) in found.iter().zip([1.3, 1.6]) {
+            assert!((place.unwrap().at[2] - z).abs() < 1e-6);
         }
     }
 }

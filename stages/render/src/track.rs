@@ -12,7 +12,7 @@
 //! 44  3 × f32  largest
 //! 56  3 × f32  the camera's eye, m
 //! 68  3 × f32  what it looks at, m
-//! 80  solids × 52 bytes: i32 body that moves it, -1 for none; u32 form (0 box, 1 sphere, 2 capsule);
+//! 80  solids × 52 bytes: i32 body that moves it, -1 for none; u32 form (0 box, 1 sphere, 2 capsule, 3 cylinder);
 //!              3 × f32 size, m (half edges; radius; radius, half length);
 //!              7 × f32 place in that body's frame, or in the world: x, y, z, w, x, y, z;
 //!              u32 colour, 0xRRGGBB, 0 where nothing moves it
@@ -154,6 +154,7 @@ fn solid(out: &mut Vec<u8>, s: &Solid, style: usize) {
         Form::Box(h) => (0, h),
         Form::Sphere(r) => (1, [r, 0.0, 0.0]),
         Form::Capsule(r, l) => (2, [r, l, 0.0]),
+        Form::Cylinder(r, l) => (3, [r, l, 0.0]),
     };
     let body = s.body.map_or(-1, |b| i32::try_from(b).unwrap_or(-1));
     out.extend_from_slice(&body.to_le_bytes());

@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! capture.sizes = [100]            # default: all; [] for none
+//! capture.worlds = [1]             # default: all; a capture is of world 0 whatever their number
 //! capture.timesteps = ["1/240"]    # default: all
 //! capture.variants = true          # default: the adapters' own settings alone
 //! ```
@@ -21,6 +22,7 @@ pub(crate) struct Captures {
 #[derive(Clone, Debug)]
 struct Chosen {
     sizes: Option<Vec<u64>>,
+    worlds: Option<Vec<u64>>,
     /// Seconds.
     timesteps: Option<Vec<f64>>,
     variants: bool,
@@ -31,29 +33,34 @@ struct Chosen {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawCaptures {
     sizes: Option<Vec<Spanned<u64>>>,
+    worlds: Option<Vec<Spanned<u64>>>,
     timesteps: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     variants: bool,
 }
 
 impl Captures {
-    /// Checks the table against the case's own sizes and timesteps (s); what a case does not have
-    /// is reported.
+    /// Checks the table against the case's own sizes, world counts and timesteps (s); what a case does
+    /// not have is reported.
     pub(crate) fn check(
         raw: Option<&RawCaptures>,
         sizes: &[u64],
+        worlds: &[u32],
         timesteps: &[f64],
         problem: &mut dyn FnMut(Range<usize>, String, Option<String>),
     ) -> Self {
         let Some(raw) = raw else { return Self::default() };
-        let mut own = |values: &[Spanned<u64>]| {
-            for size in values.iter().filter(|s| !sizes.contains(s.get_ref())) {
-                let message = format!("size {}: the case does not run it", size.get_ref());
-                problem(size.span(), message, Some(format!("its sizes are {sizes:?}")));
+        let worlds: Vec<u64> = worlds.iter().copied().map(u64::from).collect();
+        let mut own = |values: &Option<Vec<Spanned<u64>>>, known: &[u64], one: &str, all: &str| {
+            let values = values.as_ref()?;
+            for value in values.iter().filter(|v| !known.contains(v.get_ref())) {
+                let message = format!("{one} {}: the case does not run it", value.get_ref());
+                problem(value.span(), message, Some(format!("its {all} are {known:?}")));
             }
-            values.iter().map(|s| *s.get_ref()).collect()
+            Some(values.iter().map(|v| *v.get_ref()).collect())
         };
-        let wanted = raw.sizes.as_deref().map(&mut own);
+        let wanted = own(&raw.sizes, sizes, "size", "sizes");
+        let beside = own(&raw.worlds, &worlds, "worlds", "numbers of worlds");
         let mut steps = None;
         if let Some(list) = &raw.timesteps {
             let mut known = Vec::new();
@@ -70,15 +77,17 @@ impl Captures {
             }
             steps = Some(known);
         }
-        let chosen = Chosen { sizes: wanted, timesteps: steps, variants: raw.variants };
+        let chosen =
+            Chosen { sizes: wanted, worlds: beside, timesteps: steps, variants: raw.variants };
         Self { chosen: Some(chosen) }
     }
 
-    /// Whether the trial of this size and timestep (s), at settings of its own (`varied`) or the
-    /// adapter's, is captured.
-    pub(crate) fn takes(&self, size: u64, timestep: f64, varied: bool) -> bool {
+    /// Whether the trial of this size, number of worlds and timestep (s), at settings of its own
+    /// (`varied`) or the adapter's, is captured.
+    pub(crate) fn takes(&self, size: u64, worlds: u32, timestep: f64, varied: bool) -> bool {
         let Some(chosen) = &self.chosen else { return true };
         chosen.sizes.as_ref().is_none_or(|list| list.contains(&size))
+            && chosen.worlds.as_ref().is_none_or(|list| list.contains(&u64::from(worlds)))
             && chosen.timesteps.as_ref().is_none_or(|list| list.contains(&timestep))
             && (chosen.variants || !varied)
     }
@@ -94,6 +103,7 @@ mod tests {
         let found = Captures::check(
             Some(&raw),
             &[30, 100],
+            &[1, 4],
             &[1.0 / 60.0, 1.0 / 240.0],
             &mut |span, message, _| problems.push(format!("{}: {message}", &text[span])),
         );
@@ -103,24 +113,27 @@ mod tests {
     #[test]
     fn a_choice_takes_what_it_names_and_nothing_else() {
         let all = Captures::default();
-        assert!(all.takes(30, 1.0 / 60.0, true));
+        assert!(all.takes(30, 1, 1.0 / 60.0, true));
         let (some, problems) = check("sizes = [100]\ntimesteps = [\"1/240\"]\n");
         assert_eq!(problems, [""; 0]);
-        assert!(some.takes(100, 1.0 / 240.0, false));
-        assert!(!some.takes(30, 1.0 / 240.0, false));
-        assert!(!some.takes(100, 1.0 / 60.0, false));
-        assert!(!some.takes(100, 1.0 / 240.0, true));
-        assert!(check("variants = true\n").0.takes(30, 1.0 / 60.0, true));
-        assert!(!check("sizes = []\n").0.takes(30, 1.0 / 60.0, false));
+        assert!(some.takes(100, 1, 1.0 / 240.0, false));
+        assert!(!some.takes(30, 1, 1.0 / 240.0, false));
+        assert!(!some.takes(100, 1, 1.0 / 60.0, false));
+        assert!(!some.takes(100, 1, 1.0 / 240.0, true));
+        assert!(check("variants = true\n").0.takes(30, 1, 1.0 / 60.0, true));
+        let (one, _) = check("worlds = [1]\n");
+        assert!(one.takes(30, 1, 1.0 / 60.0, false) && !one.takes(30, 4, 1.0 / 60.0, false));
+        assert!(!check("sizes = []\n").0.takes(30, 1, 1.0 / 60.0, false));
     }
 
     #[test]
     fn what_the_case_does_not_run_is_named() {
-        let (_, problems) = check("sizes = [7]\ntimesteps = [\"1/120\", \"x\"]\n");
+        let (_, problems) = check("sizes = [7]\nworlds = [2]\ntimesteps = [\"1/120\", \"x\"]\n");
         assert_eq!(
             problems,
             [
                 "7: size 7: the case does not run it",
+                "2: worlds 2: the case does not run it",
                 "\"1/120\": timestep 0.008333333333333333 s: the case does not run it",
                 "\"x\": `x` is no timestep: give seconds in (0, 1], such as `1/240`",
             ]

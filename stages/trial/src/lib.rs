@@ -243,7 +243,7 @@ impl Expansion<'_> {
             self.drafts.len() - 1
         };
         let timed = make("timed", None);
-        let captured = case.captures.takes(size, case.timestep, run.settings.is_some());
+        let captured = case.captures.takes(size, run.worlds, case.timestep, run.settings.is_some());
         for replay in replays {
             // A capture shows what happened; once is enough where repeats differ only in time.
             if *replay != "capture" || (repeat == 0 && captured) {
@@ -261,6 +261,10 @@ impl Expansion<'_> {
         draft.origins.insert("args.size".into(), self.ctx.origin(self.path, case.sizes_at));
         draft.origins.insert("args.timestep".into(), self.ctx.origin(self.path, case.at));
         draft.origins.insert("args.scenario".into(), self.ctx.origin(self.path, case.at));
+        if let Some(fetch) = sim_stage_scene::source_draft(&case.scenario) {
+            sim_stage_scene::take_source(&mut draft, &case.scenario, self.drafts.len());
+            self.drafts.push(fetch);
+        }
         self.drafts.push(draft);
         self.scenes.insert(key, self.drafts.len() - 1);
         self.drafts.len() - 1

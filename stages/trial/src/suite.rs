@@ -235,7 +235,8 @@ fn check(
     for (size, raw_size) in sizes.iter().zip(raw.sizes.get_ref()) {
         if !(scenario.min_size..=scenario.max_size).contains(size) {
             let (min, max) = (scenario.min_size, scenario.max_size);
-            let message = format!("size {size}: {name} takes from {min} to {max} dynamic bodies");
+            let what = if scenario.source.is_some() { "robots" } else { "dynamic bodies" };
+            let message = format!("size {size}: {name} takes from {min} to {max} {what}");
             problem(raw_size.span(), message, None);
         }
     }
@@ -251,7 +252,7 @@ fn check(
     let lengths = lengths(raw, steps.unwrap_or(scenario.steps), &timesteps, &mut problem);
     let variants = variants(raw, &mut problem);
     let seconds: Vec<f64> = timesteps.iter().map(|t| t.seconds).collect();
-    let captures = Captures::check(raw.capture.as_ref(), &sizes, &seconds, &mut problem);
+    let captures = Captures::check(raw.capture.as_ref(), &sizes, &worlds, &seconds, &mut problem);
     // The scenario's own gates, as the names and numbers that a job has.
     let own = serde_json::to_value(scenario.gates).unwrap_or_default();
     let mut gates: BTreeMap<String, f64> = own

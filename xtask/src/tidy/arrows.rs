@@ -19,7 +19,17 @@ const MAY_USE: [(&str, &[&str]); 20] = [
         "sim-stage-build-engine",
         &["sim-model", "sim-stage-sdk", "sim-fingerprint", "sim-stage-fetch"],
     ),
-    ("sim-stage-scene", STAGE),
+    (
+        "sim-stage-scene",
+        &[
+            "sim-model",
+            "sim-stage-sdk",
+            "sim-fingerprint",
+            "sim-engine-protocol",
+            "sim-scenes",
+            "sim-stage-fetch",
+        ],
+    ),
     (
         "sim-stage-trial",
         &[
