@@ -42,6 +42,8 @@ pub(crate) enum Command {
     WhatRan(commands::what_ran::WhatRanArgs),
     /// Lay out the folder of a recorded action, with a script that runs it there by hand
     Repeat(commands::repeat::RepeatArgs),
+    /// List the runs of a store, with how they ended and which they went on with
+    Runs(commands::runs::RunsArgs),
     /// Say where the time of a run went; with --output, write it for a trace viewer
     Trace(commands::trace::TraceArgs),
     /// Write runs as documents that other programs read: SLSA provenance, RO-Crate
@@ -105,6 +107,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::WhyDepends(args) => commands::why_depends::run(global, args),
         Command::WhatRan(args) => commands::what_ran::run(global, args),
         Command::Repeat(args) => commands::repeat::run(global, args),
+        Command::Runs(args) => commands::runs::run(global, args),
         Command::Trace(args) => commands::trace::run(global, args),
         Command::Export(command) => commands::export::run(global, command),
         Command::Pin(args) => commands::pin::run(global, args),

@@ -15,6 +15,7 @@ pub(crate) mod query;
 pub(crate) mod repeat;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod stage;
 pub(crate) mod store;

@@ -12,7 +12,9 @@ mod kinds;
 mod progress;
 mod project;
 mod recorded;
+mod resume;
 mod site;
+mod skip_case;
 mod text;
 
 fn main() -> std::process::ExitCode {

@@ -214,7 +214,7 @@ impl Observer for Progress {
                     bar.set_length(*actions);
                 }
             }
-            Event::SandboxStarted { .. } => {}
+            Event::SandboxStarted { .. } | Event::RunPlanned { .. } => {}
             Event::StoreChecked { trees, set_aside } => {
                 let found = match set_aside {
                     0 => "all of it holds".to_owned(),
@@ -263,7 +263,13 @@ impl Observer for Progress {
                     }
                 }
             }
-            Event::ActionSkipped { label, because } => {
+            Event::ActionSkipped { label, reason, .. } if !reason.is_empty() => {
+                self.ended(label);
+                if !self.quiet {
+                    self.line("left out", "1;33", &format!("{label}: {reason}"));
+                }
+            }
+            Event::ActionSkipped { label, because, .. } => {
                 self.ended(label);
                 if !self.quiet {
                     // Because of another action, by its label, or for a reason of its own.

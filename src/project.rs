@@ -190,6 +190,8 @@ impl Project {
             pipeline_file: self.file.clone(),
             lock_folder: env::lock_folder(),
             only: None,
+            retry_known: false,
+            resume: None,
             ahead: None,
             question: None,
         })

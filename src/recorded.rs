@@ -194,8 +194,10 @@ impl Builder<'_> {
                 (None, None) => {
                     let (word, reason) =
                         entry.outcome.split_once(": ").unwrap_or((&entry.outcome, ""));
-                    debug_assert_eq!(word, "not_run");
-                    let mut outcome = Outcome::not_run(label);
+                    let mut outcome = match word {
+                        "skipped" => Outcome::left_out(reason),
+                        _ => Outcome::not_run(label),
+                    };
                     reason.clone_into(&mut outcome.reason);
                     outcomes.insert(plan.actions.len(), Arc::new(outcome));
                     plan.actions.push(PlannedAction {
@@ -300,6 +302,8 @@ fn planned(label: &str, record: &Record) -> Result<PlannedAction, CliError> {
         after: Vec::new(),
         order: 0,
         export: true,
+        series: None,
+        skip: None,
     })
 }
 
@@ -342,6 +346,8 @@ pub(crate) fn options() -> Result<Options, CliError> {
         lock_folder: env::lock_folder(),
         only: None,
         ahead: None,
+        retry_known: false,
+        resume: None,
         question: None,
     })
 }

@@ -125,6 +125,7 @@ impl Explainer<'_> {
                 self.head(action, "would be skipped", &format!("it needs {cause}"));
             }
             State::Impossible(why) => self.head(action, "cannot run", why),
+            State::LeftOut(why) => self.head(action, "would be left out", why),
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::commands::run::key_value;
 use crate::error::{CliResult, exit};
 use crate::global::Global;
 use crate::project::Project;
+use crate::skip_case::{self, SkipCase};
 use crate::text;
 use clap::Args;
 use sim_exec::{Resolver, State, preview};
@@ -25,6 +26,15 @@ pub(crate) struct PlanArgs {
     /// As `run --retry-failed`
     #[arg(long)]
     retry_failed: bool,
+    /// As `run --retry-known-failures`
+    #[arg(long)]
+    retry_known_failures: bool,
+    /// As `run --skip-case`
+    #[arg(long = "skip-case", value_parser = skip_case::parse, value_name = "CASE=REASON")]
+    skip_cases: Vec<SkipCase>,
+    /// Also write the plan, with what is known of each action, as a run keeps it
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// Print the graph in Graphviz's language instead, for `dot -Tsvg`
     #[arg(long, conflicts_with_all = ["all", "mermaid"])]
     dot: bool,
@@ -40,11 +50,13 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
-    let project = Project::load(global, &args.pipeline, &args.set)?;
+    let mut project = Project::load(global, &args.pipeline, &args.set)?;
+    skip_case::apply(&mut project.plan, &args.skip_cases)?;
     let (store, _elsewhere) = project.store_to_look_at(global)?;
     let mut options = project.options()?;
     options.remeasure = args.remeasure;
     options.retry_failed = args.retry_failed;
+    options.retry_known = args.retry_known_failures;
     let resolver = Resolver::new(
         &store,
         &project.plan,
@@ -54,6 +66,14 @@ pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
     );
     let preview = preview(&resolver, &options)?;
 
+    if let Some(file) = &args.save {
+        let mut saved = sim_exec::saved_plan(&resolver, &options)?;
+        sim_exec::with_outcomes(&mut saved, &preview);
+        let mut bytes = serde_json::to_vec_pretty(&saved)?;
+        bytes.push(b'\n');
+        fs_err::write(file, bytes)?;
+        text::say(&format!("plan: {}", file.display()));
+    }
     if args.dot || args.mermaid {
         picture(&project, &preview.states, args);
         return Ok(exit::OK);
@@ -81,7 +101,7 @@ pub(crate) fn run(global: &Global, args: &PlanArgs) -> CliResult {
             State::Blocked(by) => {
                 ("skip", format!("needs {}", project.plan.actions[*by].label), None)
             }
-            State::Impossible(why) => ("skip", why.clone(), None),
+            State::Impossible(why) | State::LeftOut(why) => ("skip", why.clone(), None),
         };
         if word == "run" {
             match past.get(&action.label) {

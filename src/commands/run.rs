@@ -4,9 +4,10 @@ use crate::error::{CliError, CliResult, exit};
 use crate::global::Global;
 use crate::progress::Progress;
 use crate::project::{Located, Project};
-use crate::{commands, site, text};
+use crate::skip_case::{self, SkipCase};
+use crate::{commands, resume, site, text};
 use clap::Args;
-use sim_exec::{Ahead, Cancel, Level, Remembered, SandboxPolicy, Settled, Summary};
+use sim_exec::{Ahead, Cancel, Level, NotRun, Remembered, SandboxPolicy, Settled, Summary};
 use sim_model::{Digest, Status};
 use sim_store::Store;
 use std::path::PathBuf;
@@ -31,6 +32,21 @@ pub(crate) struct RunArgs {
     /// Run again what is recorded as a failed gate, unsupported or refused
     #[arg(long)]
     pub(crate) retry_failed: bool,
+    /// Run again what is known to run out of memory on this machine
+    #[arg(long)]
+    retry_known_failures: bool,
+    /// Leave a trial out, with a reason that the report shows; as often as needed:
+    /// `mujoco:box_pile:1000:1=takes too long`
+    #[arg(
+        long = "skip-case",
+        value_parser = skip_case::parse,
+        value_name = "ENGINE:SCENARIO:SIZE:WORLDS=REASON"
+    )]
+    skip_cases: Vec<SkipCase>,
+    /// Go on with an interrupted run: its id, or `last`. Refused unless pipeline, suites, pins,
+    /// programs and machine are what they were; what ended in it, well or not, is kept
+    #[arg(long, value_name = "RUN", conflicts_with = "remeasure")]
+    resume: Option<String>,
     /// Start nothing more after the first failure
     #[arg(long)]
     pub(crate) fail_fast: bool,
@@ -81,7 +97,10 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     let place = located.store_path(global);
     // Whoever asks for more than to have everything done is not served from memory.
     let plain = args.only.is_empty()
-        && !(args.remeasure || args.retry_failed || args.verify || args.check.is_some());
+        && args.skip_cases.is_empty()
+        && args.resume.is_none()
+        && !(args.remeasure || args.retry_failed || args.retry_known_failures)
+        && !(args.verify || args.check.is_some());
     let question = if plain { Some(located.question(&args.set)?) } else { None };
     let mut ahead = None;
     if place.join("format").exists() {
@@ -103,10 +122,14 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
             Ahead::start(&store, name, located.root.clone(), processors, memory)
         });
     }
-    let (project, planned) = Project::plan(global, located, &args.set)?;
+    let (mut project, planned) = Project::plan(global, located, &args.set)?;
+    skip_case::apply(&mut project.plan, &args.skip_cases)?;
     // Only now: a file that is wrong makes no store.
     let store = Store::open(&place)?;
     let mut options = project.options()?;
+    if let Some(run) = &args.resume {
+        options.resume = Some(resume::prepare(&mut project, &store, &options, run)?);
+    }
     options.ahead = ahead;
     options.question = question.map(|digest| sim_exec::Question { digest, planned });
     if let Some(jobs) = args.jobs {
@@ -115,6 +138,7 @@ pub(crate) fn run(global: &Global, args: &RunArgs) -> CliResult {
     options.sandbox = args.sandbox;
     options.remeasure = args.remeasure;
     options.retry_failed = args.retry_failed;
+    options.retry_known = args.retry_known_failures;
     options.keep_going = !args.fail_fast;
     options.verify = args.verify;
     if !args.only.is_empty() {
@@ -245,7 +269,7 @@ fn verdict(project: &Project, summary: &Summary) -> u8 {
     }
     // What could not be keyed for a reason of its own; what needed it only follows.
     let mut own = summary.outcomes.iter().filter_map(|(i, o)| {
-        let own = o.status.is_none() && !o.reason.ends_with(" did not end well");
+        let own = o.status.is_none() && o.not_run != Some(NotRun::Blocked);
         own.then_some((&project.plan.actions[*i].label, &o.reason))
     });
     let missing = |(label, reason): (&String, &String)| {

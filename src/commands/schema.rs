@@ -6,8 +6,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What people and engines write: pipeline, scene, job, result or description; or what commands
-    /// print: audit, run-diff, action-diff, critical-path, why-depends, what-ran or store-size
+    /// What people and engines write: pipeline, scene, job, result, description or
+    /// device-samples; or what commands
+    /// print: audit, run-diff, action-diff, critical-path, why-depends, what-ran, runs or store-size
     #[arg(default_value = "pipeline")]
     what: String,
 }

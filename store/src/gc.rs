@@ -107,6 +107,8 @@ impl Store {
             blobs.extend(record.log);
         }
 
+        blobs.extend(self.kept_plans()?);
+
         let mut go = |path: PathBuf, what: String| -> Result<()> {
             let bytes = size_of(&path)?;
             if !options.dry_run {

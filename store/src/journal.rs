@@ -4,7 +4,7 @@
 use crate::{Result, Store, StoreError};
 use fs_err as fs;
 use sim_model::event::{EVENT_VERSION, Event, Line};
-use std::io::Write;
+use std::io::{BufRead as _, Write};
 use std::path::PathBuf;
 
 /// A run's id: its start in milliseconds since 1970 and the process id, both in base 36, so that ids
@@ -86,6 +86,25 @@ impl Store {
             .filter(|p| p.extension().is_some_and(|e| e == "jsonl"))
             .collect();
         out.sort();
+        Ok(out)
+    }
+
+    /// Blobs of the plans that journals name.
+    pub(crate) fn kept_plans(&self) -> Result<Vec<sim_model::Digest>> {
+        let mut out = Vec::new();
+        for path in self.journals()? {
+            let mut lines = std::io::BufReader::new(fs::File::open(path)?);
+            let mut line = Vec::new();
+            // What was reused may stand before it.
+            while lines.read_until(b'\n', &mut line)? > 0 {
+                let parsed = serde_json::from_slice::<Line>(&line).map(|l| l.event);
+                if let Ok(Event::RunPlanned { plan, .. }) = parsed {
+                    out.push(plan);
+                    break;
+                }
+                line.clear();
+            }
+        }
         Ok(out)
     }
 

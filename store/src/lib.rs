@@ -47,7 +47,7 @@ pub use journal::{JournalWriter, RunId};
 pub use locks::{KeyLock, StoreLease};
 pub use reach::Chain;
 pub use records::{Brief, Stored, decode as decode_record};
-pub use roots::{Root, RootEntry};
+pub use roots::{LeftOut, Root, RootEntry};
 pub use stamp::{Stamp, Watch};
 pub use stat_cache::StatCache;
 

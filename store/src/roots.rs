@@ -27,6 +27,19 @@ pub struct Root {
     pub project: Option<Digest>,
     /// What the run reached, in plan order.
     pub entries: Vec<RootEntry>,
+    /// What it left out though it could have run, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// One action that a run left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// Label.
+    pub label: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// One action of a root.

@@ -408,9 +408,13 @@ fn schemas_are_json_and_name_what_there_is() {
         "critical-path",
         "why-depends",
         "what-ran",
+        "runs",
         "store-size",
     ];
-    for what in ["pipeline", "scene", "job", "result", "description"].into_iter().chain(printed) {
+    for what in ["pipeline", "scene", "job", "result", "description", "device-samples"]
+        .into_iter()
+        .chain(printed)
+    {
         let out = env.sim(["schema", what]);
         let schema: serde_json::Value = serde_json::from_str(&out.expect(0).stdout).expect("JSON");
         assert!(schema.is_object(), "{what}");
@@ -423,7 +427,7 @@ fn schemas_are_json_and_name_what_there_is() {
         &shown(&env, &["schema", "sence"], 2),
         "
 error: there is no schema `sence`
-hint: there are pipeline, scene, job, result, description, audit, run-diff, action-diff, critical-path, why-depends, what-ran, store-size
+hint: there are pipeline, scene, job, result, description, device-samples, audit, run-diff, action-diff, critical-path, why-depends, what-ran, runs, store-size
 ",
     );
 }

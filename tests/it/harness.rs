@@ -460,7 +460,9 @@ impl Ran {
             .events
             .iter()
             .filter_map(|e| match e {
-                Event::ActionSkipped { label, because } => Some((label.clone(), because.clone())),
+                Event::ActionSkipped { label, because, .. } => {
+                    Some((label.clone(), because.clone()))
+                }
                 _ => None,
             })
             .collect();

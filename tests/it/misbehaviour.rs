@@ -304,7 +304,7 @@ lie_elapsed: failed · the adapter's result contradicts itself: ms_per_step = So
 lie_gate: failed · the adapter's result contradicts itself: gates[4].passed = true: contradicts value and limit
 wrong_physics: gate_failed · free_fall is 0.053137500000012494 m (limit 0.004087500000268099)
 unsupported: unsupported · told to say so
-out_of_memory: failed · out of memory: told to say so
+out_of_memory: out_of_memory · told to say so
 panic: failed · panic in the adapter: told to panic
 leave_child: ok · 
   warning: it left a process behind, which was killed

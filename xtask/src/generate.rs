@@ -5,18 +5,20 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-const SCHEMAS: [&str; 12] = [
+const SCHEMAS: [&str; 14] = [
     "pipeline",
     "scene",
     "job",
     "result",
     "description",
+    "device-samples",
     "audit",
     "run-diff",
     "action-diff",
     "critical-path",
     "why-depends",
     "what-ran",
+    "runs",
     "store-size",
 ];
 /// Options of every command, described once.

@@ -74,6 +74,8 @@ fn options(root: &Path) -> Options {
         pipeline_file: "p.toml".to_owned(),
         lock_folder: root.to_path_buf(),
         only: None,
+        retry_known: false,
+        resume: None,
         ahead: None,
         question: None,
     }

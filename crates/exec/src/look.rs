@@ -12,6 +12,8 @@ pub(crate) enum Look {
     Blocked(usize),
     /// Nothing: it cannot be keyed.
     Impossible(ExecError),
+    /// Nothing: it is left out, for this reason.
+    LeftOut(String),
     /// Its record is used.
     Reuse(Brief),
     /// It runs.
@@ -48,13 +50,17 @@ pub(crate) fn all(
     })
 }
 
-fn look(
+/// Looks at one.
+pub(crate) fn look(
     resolver: &Resolver<'_>,
     options: &Options,
     outcomes: &Outcomes,
     index: usize,
 ) -> Result<Look> {
     let action = &resolver.plan.actions[index];
+    if let Some(reason) = &action.skip {
+        return Ok(Look::LeftOut(reason.to_string()));
+    }
     if let Some(cause) = resolver.blocked_by(action, outcomes) {
         return Ok(Look::Blocked(cause));
     }
@@ -66,11 +72,9 @@ fn look(
         }
         Err(e) => return Err(e),
     };
-    if options.remeasure && action.class == Class::Measured {
-        return Ok(Look::Run(resolved));
-    }
+    let again = options.remeasure && action.class == Class::Measured;
     // Hashing an output again is for the run itself to do.
-    let ahead = options.ahead.as_ref().filter(|_| !options.verify);
+    let ahead = options.ahead.as_ref().filter(|_| !options.verify && !again);
     if let Some(brief) = ahead.and_then(|a| a.brief(&resolved.key))
         && good_enough(options, &brief)
     {
@@ -83,7 +87,17 @@ fn look(
         Err(e) => return Err(e.into()),
     };
     match stored {
-        Some(brief) if usable(resolver.store, options, &brief)? => Ok(Look::Reuse(brief)),
-        _ => Ok(Look::Run(resolved)),
+        Some(brief) if !again && usable(resolver.store, options, &brief)? => {
+            return Ok(Look::Reuse(brief));
+        }
+        // How it ended in the run that this one goes on with.
+        Some(brief) if options.keeps(&brief) => return Ok(Look::Reuse(brief)),
+        _ => {}
     }
+    if !options.retry_known
+        && let Some(reason) = resolver.known_failure(action, &resolved)?
+    {
+        return Ok(Look::LeftOut(reason));
+    }
+    Ok(Look::Run(resolved))
 }

@@ -1,10 +1,11 @@
 //! What a run would do, without doing it.
 
-use crate::error::{ExecError, Result};
+use crate::error::Result;
+use crate::look::{Look, look};
 use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
-use crate::run::{Options, usable};
-use sim_model::{Class, Status};
-use sim_store::{Brief, StoreError, Stored};
+use crate::run::Options;
+use sim_model::Status;
+use sim_store::{StoreError, Stored};
 use std::sync::Arc;
 
 /// What would become of one action.
@@ -20,6 +21,8 @@ pub enum State {
     Blocked(usize),
     /// It could not run, and why.
     Impossible(String),
+    /// It would be left out, and why.
+    LeftOut(String),
 }
 
 /// What a run would do.
@@ -45,32 +48,36 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
                 State::Waits(first) => first,
                 _ => d,
             })
-        } else if let Some(d) = resolver.blocked_by(action, &outcomes) {
-            outcomes.insert(i, Arc::new(Outcome::not_run(&plan.actions[d].label)));
-            State::Blocked(d)
         } else {
-            match resolver.resolve(action, &outcomes) {
-                Err(e @ (ExecError::Source { .. } | ExecError::ToolMissing { .. })) => {
+            match look(resolver, options, &outcomes, i)? {
+                Look::Blocked(d) => {
+                    let ended = outcomes.get(&d).map(|o| &**o);
+                    let outcome = Outcome::blocked(plan, i, d, ended);
+                    outcomes.insert(i, Arc::new(outcome));
+                    State::Blocked(d)
+                }
+                Look::Impossible(e) => {
                     outcomes.insert(i, Arc::new(Outcome::impossible(&e)));
                     State::Impossible(e.to_string())
                 }
-                Err(e) => return Err(e),
-                Ok(resolved) => {
-                    let stored = match resolver.store.record(&resolved.key) {
-                        Err(StoreError::DamagedRecord { .. }) => None,
-                        other => other?,
-                    };
-                    let forced = options.remeasure && action.class == Class::Measured;
-                    match stored {
-                        Some(s)
-                            if !forced && usable(resolver.store, options, &Brief::from(&s))? =>
-                        {
-                            outcomes.insert(i, Arc::new(Outcome::of(&s)));
-                            State::Reused(Box::new(s))
-                        }
-                        _ => State::WouldRun(Box::new(resolved)),
-                    }
+                Look::LeftOut(reason) => {
+                    outcomes.insert(i, Arc::new(Outcome::left_out(&reason)));
+                    State::LeftOut(reason)
                 }
+                Look::Reuse(brief) => {
+                    let stored = resolver.store.stored_generation(&brief.key, brief.generation)?;
+                    let Some(stored) = stored else {
+                        let path = action.label.clone().into();
+                        return Err(StoreError::DamagedRecord {
+                            path,
+                            problem: "its record went away meanwhile".to_owned(),
+                        }
+                        .into());
+                    };
+                    outcomes.insert(i, Arc::new(Outcome::of(&stored)));
+                    State::Reused(Box::new(stored))
+                }
+                Look::Run(resolved) => State::WouldRun(Box::new(resolved)),
             }
         };
         states.push(state);
@@ -80,7 +87,7 @@ pub fn preview(resolver: &Resolver<'_>, options: &Options) -> Result<Preview> {
 }
 
 impl Preview {
-    /// How many actions are in each state: reused, would run, waiting, blocked or impossible.
+    /// How many actions are in each state: reused, would run, waiting, would not run.
     pub fn counts(&self) -> [usize; 4] {
         let mut n = [0; 4];
         for state in &self.states {
@@ -88,7 +95,7 @@ impl Preview {
                 State::Reused(_) => 0,
                 State::WouldRun(_) => 1,
                 State::Waits(_) => 2,
-                State::Blocked(_) | State::Impossible(_) => 3,
+                State::Blocked(_) | State::Impossible(_) | State::LeftOut(_) => 3,
             }] += 1;
         }
         n

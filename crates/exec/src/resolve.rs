@@ -1,6 +1,7 @@
 //! From a planned action and the outcomes before it to its key.
 
 use crate::error::{ExecError, Result};
+use crate::limits::{Past, Place};
 use crate::tools::Tools;
 use sim_model::action::{Action, InputDigest, ManyEntry};
 use sim_model::plan::{GlobFiles, PlannedInput};
@@ -10,7 +11,7 @@ use sim_store::tree::{LinkRule, Node, scan};
 use sim_store::{Brief, StatCache, Store, Watch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What is known of an action after it was dealt with.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,19 @@ pub struct Outcome {
     pub reason: String,
     /// Outputs.
     pub output: Option<TreeRef>,
+    /// Why it did not run; absent when it did.
+    pub not_run: Option<NotRun>,
+}
+
+/// Why an action did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRun {
+    /// Something it needs did not end well.
+    Blocked,
+    /// It could not be keyed.
+    Impossible,
+    /// It was left out, though it could have run.
+    LeftOut,
 }
 
 impl Outcome {
@@ -40,6 +54,7 @@ impl Outcome {
             status: Some(record.status),
             reason: record.reason,
             output: record.output,
+            not_run: None,
         }
     }
 
@@ -52,17 +67,46 @@ impl Outcome {
             status: None,
             reason: format!("{label} did not end well"),
             output: None,
+            not_run: Some(NotRun::Blocked),
+        }
+    }
+
+    /// One that did not run because `cause` did not end well: whoever only waits for it, and never
+    /// sees what it made, says how it ended.
+    pub fn blocked(plan: &Plan, index: usize, cause: usize, ended: Option<&Self>) -> Self {
+        let waits = plan.actions[index].after.contains(&cause);
+        let blocked = Self::not_run(&plan.actions[cause].label);
+        match ended.filter(|o| waits && !o.reason.is_empty()) {
+            Some(o) if o.not_run == Some(NotRun::Blocked) => {
+                Self { reason: o.reason.clone(), ..blocked }
+            }
+            Some(o) => {
+                let reason = format!("{}, {}: {}", blocked.reason, o.word(), o.reason);
+                Self { reason, ..blocked }
+            }
+            None => blocked,
         }
     }
 
     /// One that could not be keyed, and why.
     pub fn impossible(why: &ExecError) -> Self {
-        Self { reason: why.to_string(), ..Self::not_run("") }
+        let not_run = Some(NotRun::Impossible);
+        Self { reason: why.to_string(), not_run, ..Self::not_run("") }
+    }
+
+    /// One that was left out, and why.
+    pub fn left_out(reason: &str) -> Self {
+        let not_run = Some(NotRun::LeftOut);
+        Self { reason: reason.to_owned(), not_run, ..Self::not_run("") }
     }
 
     /// The word for it.
     pub fn word(&self) -> &'static str {
-        self.status.map_or("not_run", Status::name)
+        match (self.status, self.not_run) {
+            (Some(status), _) => status.name(),
+            (None, Some(NotRun::LeftOut)) => "skipped",
+            (None, _) => "not_run",
+        }
     }
 
     fn ok(&self) -> bool {
@@ -101,6 +145,8 @@ pub struct Resolver<'a> {
     stat_cache: Mutex<StatCache>,
     sources: Mutex<HashMap<String, Digest>>,
     subpaths: Mutex<HashMap<(Digest, String), Digest>>,
+    /// Read once, with the first action that it could rule out.
+    past: OnceLock<Past>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -125,7 +171,29 @@ impl<'a> Resolver<'a> {
             stat_cache: Mutex::new(StatCache::load(store)),
             sources: Mutex::default(),
             subpaths: Mutex::default(),
+            past: OnceLock::new(),
         }
+    }
+
+    /// Why an action that would run is left out: earlier runs saw it run out of memory.
+    pub(crate) fn known_failure(
+        &self,
+        action: &PlannedAction,
+        resolved: &Resolved,
+    ) -> Result<Option<String>> {
+        let Some(series) = &action.series else { return Ok(None) };
+        let Some(place) = Place::of(series, &self.explain(action, resolved)) else {
+            return Ok(None);
+        };
+        let past = match self.past.get() {
+            Some(past) => past,
+            None => {
+                let past = Past::read(self.store)?;
+                self.past.get_or_init(|| past)
+            }
+        };
+        let cap = action.limits.memory.resolve(self.machine.ram_bytes);
+        Ok(past.rules_out(series, &place, cap))
     }
 
     /// Writes the disposable caches back.
@@ -358,7 +426,7 @@ impl<'a> Resolver<'a> {
         )
     }
 
-    fn source(&self, label: &str, path: &str) -> Result<Digest> {
+    pub(crate) fn source(&self, label: &str, path: &str) -> Result<Digest> {
         if let Some(d) = lock(&self.sources).get(path) {
             return Ok(*d);
         }
@@ -367,7 +435,7 @@ impl<'a> Resolver<'a> {
         Ok(digest)
     }
 
-    fn glob(&self, label: &str, base: &str, files: &[String]) -> Result<Digest> {
+    pub(crate) fn glob(&self, label: &str, base: &str, files: &[String]) -> Result<Digest> {
         let mut top = Node::Dir(BTreeMap::new());
         for file in files {
             let node = self.hash_source(label, file)?;

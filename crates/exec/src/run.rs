@@ -2,6 +2,7 @@
 
 use crate::action_dir::{self, SourceChanged};
 use crate::ahead::Ahead;
+use crate::allocation;
 use crate::cancel::Cancel;
 use crate::conditions::Before;
 use crate::error::{ExecError, Result};
@@ -17,7 +18,7 @@ use fs_err as fs;
 use sim_model::event::Event;
 use sim_model::record::{RECORD_VERSION, Usage};
 use sim_model::request::{StageStatus, StatusFile};
-use sim_model::{Class, PlannedAction, Record, Status};
+use sim_model::{Class, Digest, PlannedAction, Record, Status};
 use sim_store::tree::LinkRule;
 use sim_store::{Brief, Store, Stored};
 use std::collections::BTreeMap;
@@ -57,10 +58,32 @@ pub struct Options {
     pub lock_folder: PathBuf,
     /// Only these actions and what they need; all when absent.
     pub only: Option<Vec<usize>>,
+    /// Run again what is known to run out of memory on this machine.
+    pub retry_known: bool,
+    /// The run that this one goes on with.
+    pub resume: Option<Resume>,
     /// What is looked at ahead, where something is.
     pub ahead: Option<Ahead>,
     /// What the next run must ask to be told that there is nothing to do; see [`Question`].
     pub question: Option<Question>,
+}
+
+/// An interrupted run, gone on with.
+#[derive(Clone, Debug, Default)]
+pub struct Resume {
+    /// Its id.
+    pub run: String,
+    /// Records, by key and generation, that it and those before it ended with: also those that a new run
+    /// would not use are kept (P143).
+    pub ended: BTreeMap<Digest, u32>,
+}
+
+impl Options {
+    /// Whether this record is how the action ended in the run that this one goes on with.
+    pub(crate) fn keeps(&self, r: &Brief) -> bool {
+        let ended = self.resume.as_ref().and_then(|resume| resume.ended.get(&r.key));
+        !self.retry_failed && !self.retry_known && ended == Some(&r.generation)
+    }
 }
 
 /// Sees events as they happen. Called from one thread.
@@ -413,6 +436,14 @@ impl Context<'_> {
         if let Some(problem) = not_started {
             (status, reason) = (Status::Failed, problem);
         }
+        let log_dropped = finished.log.dropped;
+        let log = finished.log.into_bytes();
+        // An engine that dies for want of memory cannot say so itself.
+        if let (Status::Failed, true, Some(line)) =
+            (status, action.series.is_some(), allocation::failed(&log))
+        {
+            (status, reason) = (Status::OutOfMemory, format!("{line} ({reason})"));
+        }
         let out = dir.path.join("out");
         let keeps = matches!(status, Status::Ok | Status::GateFailed);
         // An action may do anything to its own folder, so to this one too.
@@ -453,8 +484,6 @@ impl Context<'_> {
         if let Some(noisy) = conditions.as_ref().map(|c| &c.noisy).filter(|n| !n.is_empty()) {
             warnings.push(format!("noisy observation: {}", noisy.join("; ")));
         }
-        let log_dropped = finished.log.dropped;
-        let log = finished.log.into_bytes();
         let record = Record {
             version: RECORD_VERSION,
             key: resolved.key,
@@ -575,6 +604,7 @@ fn judge(
                 StageStatus::Unsupported => Status::Unsupported,
                 StageStatus::Refused => Status::Refused,
                 StageStatus::Failed => Status::Failed,
+                StageStatus::OutOfMemory => Status::OutOfMemory,
             };
             (status, if status == Status::Ok { String::new() } else { file.reason })
         }

@@ -6,20 +6,21 @@
 //! ```text
 //! waiting ─▶ resolved ─▶ reused
 //!    │           └─▶ queued ─▶ running ─▶ finished
-//!    └─▶ skipped (what it needs did not end well)
+//!    └─▶ skipped (what it needs did not end well, or it is left out)
 //! ```
 
 use crate::cancel::Cancel;
 use crate::error::Result;
+use crate::limits::{Met, Place, is_limit};
 use crate::look::{self, Look};
 
-use crate::resolve::{Outcome, Outcomes, Resolved, Resolver};
+use crate::resolve::{NotRun, Outcome, Outcomes, Resolved, Resolver};
 use crate::run::{Context, Done, Observer, Options};
 use crate::settled;
 use sim_model::event::Event;
-use sim_model::{Class, Machine, Plan, Status};
-use sim_store::{JournalWriter, Root, RootEntry, RunId, Store, WriteSession};
-use std::collections::{BTreeSet, VecDeque};
+use sim_model::{Class, Component, Machine, Plan, Status};
+use sim_store::{JournalWriter, LeftOut, Root, RootEntry, RunId, Store, WriteSession};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +35,7 @@ pub struct Summary {
     pub ran: u64,
     /// Actions whose record was used.
     pub reused: u64,
-    /// Actions that were skipped because something they need did not end well.
+    /// Actions that were skipped: something they need did not end well, or they were left out.
     pub skipped: u64,
     /// Whether it was interrupted.
     pub interrupted: bool,
@@ -86,7 +87,11 @@ struct Scheduler<'a, 'o> {
     unblocked: Vec<usize>,
     queue: VecDeque<(usize, Resolved)>,
     measured: BTreeSet<(u64, usize)>,
-    measured_resolved: std::collections::HashMap<usize, Resolved>,
+    measured_resolved: HashMap<usize, Resolved>,
+    /// Places of those in their series.
+    places: HashMap<usize, Place>,
+    /// Limits that were met in this run.
+    met: Vec<Met>,
     outcomes: Outcomes,
     summary: Summary,
     /// Begun with the first action that runs.
@@ -126,7 +131,9 @@ pub fn run(
         unblocked: Vec::new(),
         queue: VecDeque::new(),
         measured: BTreeSet::new(),
-        measured_resolved: std::collections::HashMap::new(),
+        measured_resolved: HashMap::new(),
+        places: HashMap::new(),
+        met: Vec::new(),
         outcomes: Outcomes::with_capacity(n),
         summary: Summary { run: id.as_str().to_owned(), ..Summary::default() },
         session: None,
@@ -145,6 +152,10 @@ pub fn run(
     if let Some(report) = store.recover()? {
         let set_aside = report.findings.len() as u64;
         s.emit(None, Event::StoreChecked { trees: report.trees as u64, set_aside })?;
+    }
+    if options.resume.is_some() && !store.read_only() {
+        s.session = Some(store.begin_writes()?);
+        s.keep_plan()?;
     }
     let context = Context::new(&resolver, options, cancel);
     let result = s.drive(&context, cancel);
@@ -247,7 +258,7 @@ impl Scheduler<'_, '_> {
                         scope.spawn(move || work(context, jobs, &done));
                     }
                     let (index, resolved) = next;
-                    if self.session.is_none()
+                    if self.summary.sandbox.is_none()
                         && let Err(e) = self.prepare_to_run(context)
                     {
                         failure = Some(e);
@@ -300,12 +311,18 @@ impl Scheduler<'_, '_> {
         let level = context.start_sandbox(self.resolver.store)?;
         self.summary.sandbox = Some(level);
         self.emit(None, Event::SandboxStarted { level: level.to_owned() })?;
-        self.session = Some(self.resolver.store.begin_writes()?);
+        if self.session.is_none() {
+            self.session = Some(self.resolver.store.begin_writes()?);
+            if self.plan.actions.iter().any(|a| a.class == Class::Measured) {
+                self.keep_plan()?;
+            }
+        }
         Ok(())
     }
 
     fn any_failed(&self) -> bool {
-        self.outcomes.values().any(|o| o.status != Some(Status::Ok))
+        let left_out = |o: &Outcome| o.not_run == Some(NotRun::LeftOut);
+        self.outcomes.values().any(|o| o.status != Some(Status::Ok) && !left_out(o))
     }
 
     /// The outcomes that one action may look at: all of them for one with provenance, else only those
@@ -342,9 +359,12 @@ impl Scheduler<'_, '_> {
         match look {
             Look::Blocked(cause) => {
                 let because = plan.actions[cause].label.clone();
-                self.skip(index, because, Outcome::not_run(&plan.actions[cause].label))?;
+                let ended = self.outcomes.get(&cause).map(|o| &**o);
+                let outcome = Outcome::blocked(plan, index, cause, ended);
+                self.skip(index, because, outcome)?;
             }
             Look::Impossible(e) => self.skip(index, e.to_string(), Outcome::impossible(&e))?,
+            Look::LeftOut(reason) => self.leave_out(index, &reason)?,
             Look::Reuse(stored) => {
                 self.summary.reused += 1;
                 let event = Event::ActionReused {
@@ -354,6 +374,12 @@ impl Scheduler<'_, '_> {
                     generation: stored.generation,
                 };
                 self.emit(Some(index), event)?;
+                if is_limit(stored.status) {
+                    let record =
+                        self.resolver.store.record_generation(&stored.key, stored.generation)?;
+                    let components = record.map(|r| r.components).unwrap_or_default();
+                    self.limit_met(index, &components, stored.status, &stored.reason)?;
+                }
                 self.settle(index, Outcome::of(stored));
             }
             Look::Run(_) if self.resolver.store.read_only() => {
@@ -361,6 +387,15 @@ impl Scheduler<'_, '_> {
                 return Err(sim_store::StoreError::ReadOnly { root }.into());
             }
             Look::Run(resolved) if action.class == Class::Measured => {
+                if let Some(series) = action.series.as_ref().filter(|s| s.ends_at_limit) {
+                    let components = self.resolver.explain(action, &resolved);
+                    if let Some(place) = Place::of(series, &components) {
+                        if let Some(why) = self.met.iter().find_map(|met| met.rules_out(&place)) {
+                            return self.leave_out(index, &why);
+                        }
+                        self.places.insert(index, place);
+                    }
+                }
                 self.measured.insert((action.order, index));
                 self.measured_resolved.insert(index, resolved);
             }
@@ -372,9 +407,58 @@ impl Scheduler<'_, '_> {
     fn skip(&mut self, index: usize, because: String, outcome: Outcome) -> Result<()> {
         self.summary.skipped += 1;
         let label = self.plan.actions[index].label.clone();
-        self.emit(Some(index), Event::ActionSkipped { label, because })?;
+        let reason = match outcome.not_run {
+            Some(NotRun::LeftOut) => outcome.reason.clone(),
+            _ => String::new(),
+        };
+        self.emit(Some(index), Event::ActionSkipped { label, because, reason })?;
         self.settle(index, outcome);
         Ok(())
+    }
+
+    fn leave_out(&mut self, index: usize, reason: &str) -> Result<()> {
+        self.skip(index, reason.to_owned(), Outcome::left_out(reason))
+    }
+
+    /// After an action met a limit: leaves out what waits for its turn and asks for no less. The plan's
+    /// order is ascending, so what could have told of it sooner has run (P149).
+    fn limit_met(
+        &mut self,
+        index: usize,
+        components: &[Component],
+        status: Status,
+        reason: &str,
+    ) -> Result<()> {
+        let action = &self.plan.actions[index];
+        let series = action.series.as_ref().filter(|s| s.ends_at_limit);
+        let Some(place) = series.and_then(|s| Place::of(s, components)) else { return Ok(()) };
+        let (label, reason) = (action.label.clone(), reason.to_owned());
+        let met = Met { place, status, label, reason };
+        let ruled_out: Vec<(usize, String)> =
+            self.places.iter().filter_map(|(i, p)| Some((*i, met.rules_out(p)?))).collect();
+        self.met.push(met);
+        let mut ruled_out: Vec<(u64, usize, String)> = ruled_out
+            .into_iter()
+            .map(|(i, why)| (self.plan.actions[i].order, i, why))
+            .filter(|(order, i, _)| self.measured.contains(&(*order, *i)))
+            .collect();
+        ruled_out.sort();
+        for (order, i, why) in ruled_out {
+            self.measured.remove(&(order, i));
+            self.measured_resolved.remove(&i);
+            self.places.remove(&i);
+            self.leave_out(i, &why)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the plan with the run (P279).
+    fn keep_plan(&mut self) -> Result<()> {
+        let plan = crate::save_plan::saved_plan(self.resolver, self.options)?;
+        let bytes = serde_json::to_vec(&plan).map_err(std::io::Error::other)?;
+        let plan = self.resolver.store.put_blob(&bytes)?;
+        let resumes = self.options.resume.as_ref().map(|r| r.run.clone());
+        self.emit(None, Event::RunPlanned { plan, resumes })
     }
 
     fn finished(&mut self, index: usize, done: Done) -> Result<()> {
@@ -399,6 +483,9 @@ impl Scheduler<'_, '_> {
                     warnings: r.warnings.clone(),
                 };
                 self.emit(Some(index), event)?;
+                if is_limit(r.status) {
+                    self.limit_met(index, &r.components, r.status, &r.reason)?;
+                }
                 self.settle(index, Outcome::of(&*stored));
             }
         }
@@ -447,6 +534,11 @@ impl Scheduler<'_, '_> {
                 })
             })
             .collect();
+        let left_out = self.plan.actions.iter().enumerate().filter_map(|(i, action)| {
+            let o = self.outcomes.get(&i).filter(|o| o.not_run == Some(NotRun::LeftOut))?;
+            Some(LeftOut { label: action.label.clone(), reason: o.reason.clone() })
+        });
+        let left_out = left_out.collect();
         let root = Root {
             version: 1,
             pipeline: self.plan.name.clone(),
@@ -454,6 +546,7 @@ impl Scheduler<'_, '_> {
             run: id.as_str().to_owned(),
             project: Some(self.resolver.store.project_id(&self.resolver.root)),
             entries,
+            left_out,
         };
         // A run of a part, or an interrupted one, must not let go of what an earlier run reached.
         let whole = self.options.only.is_none() && !self.summary.interrupted;

@@ -38,6 +38,14 @@ pub enum Event {
         /// sim-pipe's version.
         tool_version: String,
     },
+    /// The plan of a run that measures, as it was when the run began.
+    RunPlanned {
+        /// Blob of the plan: a [`crate::saved_plan::SavedPlan`] as JSON.
+        plan: Digest,
+        /// The run that this one goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resumes: Option<String>,
+    },
     /// A sandbox was prepared, for the first action that runs.
     SandboxStarted {
         /// The level in force.
@@ -102,12 +110,17 @@ pub enum Event {
         /// Key.
         key: Digest,
     },
-    /// It did not run because something it needs did not end well.
+    /// It did not run.
     ActionSkipped {
         /// Label.
         label: String,
-        /// Label of what it needed.
+        /// Label of what it needed and did not end well; what keeps it from having a key; or the same as
+        /// `reason`.
         because: String,
+        /// Why it was left out, though it could have run: a limit that a smaller one met, a known
+        /// failure, a wish of the user. Empty for the others.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
     },
     /// The run ended.
     RunFinished {

@@ -2,7 +2,7 @@
 //! one stage expands. Pure: a kind sees files only through [`ExpandCtx`].
 
 use crate::action::Class;
-use crate::plan::Origin;
+use crate::plan::{Origin, Series};
 use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -189,6 +189,8 @@ pub struct Draft {
     pub network: bool,
     /// Timeout; the stage's or the default where absent.
     pub timeout: Option<Duration>,
+    /// Series of growing measured actions that it belongs to.
+    pub series: Option<Series>,
 }
 
 impl Draft {
@@ -213,6 +215,7 @@ impl Draft {
             env: BTreeMap::new(),
             network: false,
             timeout: None,
+            series: None,
         }
     }
 }

@@ -109,6 +109,23 @@ impl Origins {
     }
 }
 
+/// Measured actions of which one asks for no less than another: where one meets a limit, a larger one
+/// would meet it too (P147 to P151). Components are those of the key, each with all below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// What a user calls the action and its repeats, such as `mujoco:box_pile:1000:1`.
+    pub case: String,
+    /// Components that all members have in common.
+    pub same: &'static [&'static str],
+    /// Components that decide how long a member takes, beside those.
+    pub pace: &'static [&'static str],
+    /// Components that are counts. One member asks for no less than another where none of its counts
+    /// is smaller; the plan's order must be ascending in that sense.
+    pub grows: &'static [&'static str],
+    /// Whether a run leaves out what asks for no less, once a member met a limit in it.
+    pub ends_at_limit: bool,
+}
+
 /// One action of the plan. Its key is known once its inputs are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedAction {
@@ -151,6 +168,10 @@ pub struct PlannedAction {
     pub order: u64,
     /// Whether `STAGE[*]` selects it.
     pub export: bool,
+    /// The series that it belongs to. Not in the key.
+    pub series: Option<Box<Series>>,
+    /// Why whoever runs the plan leaves it out (`--skip-case`). Not in the key: it has no result.
+    pub skip: Option<Box<str>>,
 }
 
 /// A stage, for listings.

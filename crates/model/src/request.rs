@@ -61,7 +61,8 @@ pub struct Member {
     /// Path relative to the action's folder; absent when the action gave no outputs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path: Option<String>,
-    /// `ok`, `gate_failed`, `unsupported`, `refused`, `failed`, `not_run`.
+    /// `ok`, `gate_failed`, `unsupported`, `refused`, `failed`, `timed_out`, `out_of_memory`; `skipped`
+    /// for what was left out though it could have run, `not_run` for what could not.
     pub outcome: String,
     /// Why, for everything but `ok`.
     #[serde(default)]
@@ -129,4 +130,6 @@ pub enum StageStatus {
     Refused,
     /// It went wrong.
     Failed,
+    /// It could not have the memory that it asked for.
+    OutOfMemory,
 }

@@ -185,6 +185,8 @@ fn planned(
         after: d.after.iter().filter_map(global).collect(),
         order: d.order,
         export: d.export,
+        series: d.series.map(Box::new),
+        skip: None,
     }
 }
 

@@ -10,7 +10,6 @@ pub mod depends;
 pub mod diff;
 pub mod interval;
 pub mod listing;
-pub mod moment;
 pub mod picture;
 pub mod ro_crate;
 pub mod schema;
@@ -18,3 +17,5 @@ pub mod shell;
 pub mod slsa;
 pub mod timeline;
 pub mod trace;
+
+pub use sim_model::moment;

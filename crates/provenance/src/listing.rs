@@ -37,6 +37,48 @@ pub struct WhatRan {
     pub actions: Vec<Ran>,
 }
 
+/// One run of a store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ListedRun {
+    /// Id.
+    pub run: String,
+    /// Pipeline name.
+    pub pipeline: String,
+    /// Pipeline file, relative to the project's root.
+    pub file: String,
+    /// Start, RFC 3339, UTC.
+    pub started: String,
+    /// `done`, `interrupted`, or `unfinished` for one that was killed or still runs.
+    pub ended: String,
+    /// Actions that were asked for.
+    pub actions: u64,
+    /// Actions that ran.
+    pub ran: u64,
+    /// Actions whose record was used.
+    pub reused: u64,
+    /// Actions that did not end `ok`.
+    pub failed: u64,
+    /// Actions that did not run.
+    pub skipped: u64,
+    /// The runs that it goes on with, newest first; empty for one that resumed none.
+    pub history: Vec<String>,
+    /// Identity of the machine.
+    pub machine: String,
+    /// sim-pipe's version.
+    pub tool_version: String,
+    /// Blob of the plan that was kept with it; absent where nothing that measures ran.
+    pub plan: Option<String>,
+}
+
+/// The runs of a store: what `runs --format json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Runs {
+    /// Version of this document, 1.
+    pub v: u32,
+    /// Runs, oldest first.
+    pub runs: Vec<ListedRun>,
+}
+
 /// How much of one sort a store holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Share {

@@ -12,6 +12,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("critical-path", schema_for!(critical::CriticalPath)),
         ("why-depends", schema_for!(depends::WhyDepends)),
         ("what-ran", schema_for!(listing::WhatRan)),
+        ("runs", schema_for!(listing::Runs)),
         ("store-size", schema_for!(listing::StoreSize)),
     ]
 }

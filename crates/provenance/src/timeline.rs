@@ -156,11 +156,11 @@ impl Timeline {
                     (span.kept, span.began, span.ended, span.waited) = (now, now, now, true);
                     done.insert(*key, (now, Some(i)));
                 }
-                Event::ActionSkipped { label, because } => {
+                Event::ActionSkipped { label, because, .. } => {
                     out.skipped.push((label.clone(), because.clone(), now));
                 }
                 Event::RunFinished { interrupted, .. } => out.complete = !interrupted,
-                Event::StoreChecked { .. } => {}
+                Event::StoreChecked { .. } | Event::RunPlanned { .. } => {}
             }
         }
         // What still ran when the journal ends was killed with the run.
@@ -323,7 +323,14 @@ pub(crate) mod tests {
             (6_910, finished("d")),
             (6_911, started("late")),
             // A clock that was set back.
-            (6_500, Event::ActionSkipped { label: "e".to_owned(), because: "late".to_owned() }),
+            (
+                6_500,
+                Event::ActionSkipped {
+                    label: "e".to_owned(),
+                    because: "late".to_owned(),
+                    reason: String::new(),
+                },
+            ),
         ];
         let lines: Vec<Line> = events
             .into_iter()

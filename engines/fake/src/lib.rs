@@ -8,5 +8,5 @@ mod point_mass;
 mod script;
 
 pub use misbehave::run;
-pub use point_mass::PointMass;
+pub use point_mass::{DEVICE, PointMass, Profiler};
 pub use script::{Behaviour, LONGEST, Script};

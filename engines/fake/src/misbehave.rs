@@ -1,9 +1,9 @@
 //! The misbehaviours.
 
-use crate::point_mass::PointMass;
+use crate::point_mass::{PointMass, Profiler};
 use crate::script::{Behaviour, LONGEST, Script};
 use sim_engine_harness::{EngineError, run_job, write_atomically};
-use sim_engine_protocol::{Job, JobResult, Mode, SettingValue};
+use sim_engine_protocol::{Job, JobResult, Mode, ProfileReport, SettingValue};
 use std::io::Write;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -17,6 +17,11 @@ pub fn run(script: &Script, job: &Path, out: &Path) -> ExitCode {
         Behaviour::Silent => return ExitCode::SUCCESS,
         Behaviour::ExitCode => return ExitCode::from(3),
         Behaviour::Crash => crash(),
+        Behaviour::AbortsForMemory => {
+            // The words of Rust's own handler, which ends the process the same way.
+            eprintln!("memory allocation of 1152921504606846976 bytes failed");
+            std::process::abort()
+        }
         Behaviour::IgnoreTerm => {
             // SAFETY: ignoring a signal installs no handler.
             unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
@@ -52,6 +57,9 @@ fn act(script: &Script, job_file: &Path, out: &Path) -> Result<(), String> {
             engine.notes.insert("network".into(), SettingValue::Text(network(&script.address)));
         }
         Behaviour::Flood => flood(script.megabytes)?,
+        Behaviour::ProfilesTheHost => engine.profiler = Profiler::HostOnly,
+        Behaviour::LosesAStep => engine.profiler = Profiler::LosesAStep,
+        Behaviour::OverflowsQueries => engine.profiler = Profiler::Overflows,
         _ => {}
     }
     let folder = job_file.parent().unwrap_or(Path::new(""));
@@ -93,6 +101,13 @@ fn lie(behaviour: Behaviour, result: &mut JobResult) {
         Behaviour::LieDigest => {
             result.final_state_digest = Some("0".repeat(64));
             result.world0_state_digest = Some("0".repeat(64));
+        }
+        Behaviour::LieDeviceTime => {
+            if let Some(ProfileReport::Timestamps(time)) = &mut result.profile {
+                time.sum_ns /= 2;
+                time.union_ns = time.union_ns.map(|ns| ns / 2);
+                time.ms_per_step /= 2.0;
+            }
         }
         Behaviour::LieElapsed => result.ms_per_step = result.ms_per_step.map(|ms| ms / 2.0),
         Behaviour::LieGate => {

@@ -1,9 +1,10 @@
 //! Point masses under gravity: semi-implicit Euler, no rotation, no contacts.
 
-use sim_engine_harness::{Engine, EngineError, Simulation};
+use sim_engine_harness::{Engine, EngineError, Profiled, Simulation};
 use sim_engine_protocol::{
-    Approximation, Capabilities, Counters, Description, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, Repeatability, Scene, SettingValue, Translation, Velocity,
+    ActivityKind, Approximation, Capabilities, Combine, Counters, DEVICE_SAMPLES_FORMAT,
+    Description, DeviceEvent, DeviceLabel, DeviceSamples, Job, Limits, Mode, PROTOCOL, Pose,
+    Precision, QueryBuffer, Repeatability, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -16,8 +17,28 @@ pub struct PointMass {
     pub panics: bool,
     /// Refuses to build.
     pub refuses: Option<EngineError>,
+    /// How the profiler of its device misbehaves.
+    pub profiler: Profiler,
     /// Settings to report beside its own.
     pub notes: BTreeMap<String, SettingValue>,
+}
+
+/// The backend that pretends to have a device with a clock. The physics is that of `cpu`; its
+/// timestamps are made up and the same in every run, so that what is made of them can be checked.
+pub const DEVICE: &str = "fake-device";
+
+/// What the profiler of the device does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profiler {
+    /// Gives every step.
+    #[default]
+    Sound,
+    /// Sees events of the host only.
+    HostOnly,
+    /// Loses the last step.
+    LosesAStep,
+    /// Fills its buffer to the end.
+    Overflows,
 }
 
 impl Engine for PointMass {
@@ -27,7 +48,7 @@ impl Engine for PointMass {
             protocol: PROTOCOL,
             engine: "fake".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            backends: vec!["cpu".into()],
+            backends: vec!["cpu".into(), DEVICE.into()],
             precision: Precision::Double,
             capabilities: Capabilities {
                 modes: modes.to_vec(),
@@ -37,7 +58,7 @@ impl Engine for PointMass {
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],
-                device_timestamps: false,
+                device_timestamps: true,
                 repeatability: Repeatability::Bitwise,
             },
             limits: Limits::default(),
@@ -89,6 +110,41 @@ impl Simulation for Masses {
             }
         }
         Ok(())
+    }
+
+    /// In each step: a kernel of 1 µs a body, and a copy of 1 µs on another stream that begins half a
+    /// microsecond later. Steps are 1 ms apart.
+    fn profile(&mut self, steps: u64) -> Result<Profiled, EngineError> {
+        self.step(steps)?;
+        let profiler = self.engine.profiler;
+        if profiler == Profiler::HostOnly {
+            return Ok(Profiled::Unavailable("the profiler gave events of the host only".into()));
+        }
+        let event = |label, start, duration_ns| DeviceEvent {
+            label,
+            stream: label,
+            start_ns: Some(start),
+            duration_ns,
+        };
+        let kernel = 1_000 * self.state.len() as u64;
+        let collected = steps - u64::from(profiler == Profiler::LosesAStep);
+        let label = |name: &str, kind| DeviceLabel { name: name.into(), kind };
+        let steps_per_reading = 8;
+        let used_pairs = if profiler == Profiler::Overflows { 64 } else { 2 * steps_per_reading };
+        Ok(Profiled::Samples(Box::new(DeviceSamples {
+            format: DEVICE_SAMPLES_FORMAT,
+            device: "no device: made-up timestamps".into(),
+            method: "made up".into(),
+            scope: "every kernel and copy of the fake".into(),
+            combine: Combine::Union,
+            labels: vec![label("fall", ActivityKind::Kernel), label("copy", ActivityKind::Copy)],
+            steps: (0..collected)
+                .map(|i| {
+                    vec![event(0, i * 1_000_000, kernel), event(1, i * 1_000_000 + 500, 1_000)]
+                })
+                .collect(),
+            buffer: Some(QueryBuffer { capacity_pairs: 64, used_pairs, steps_per_reading }),
+        })))
     }
 
     fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError> {

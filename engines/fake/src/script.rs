@@ -1,6 +1,7 @@
 //! What the fake is told to do.
 
 use serde::{Deserialize, Serialize};
+use sim_engine_protocol::{Job, Mode, Scene};
 use std::path::Path;
 
 /// Nothing the fake starts outlives this many seconds.
@@ -18,6 +19,10 @@ pub struct Script {
     pub megabytes: u32,
     /// Where to connect to, `host:port`.
     pub address: String,
+    /// Behaves with no more bodies than this in all worlds together.
+    pub above: u64,
+    /// Behaves in all modes but this one, where one is named.
+    pub only: Option<Mode>,
 }
 
 impl Default for Script {
@@ -27,6 +32,8 @@ impl Default for Script {
             seconds: 60,
             megabytes: 64,
             address: "192.0.2.1:80".into(),
+            above: 0,
+            only: None,
         }
     }
 }
@@ -82,9 +89,33 @@ pub enum Behaviour {
     Network,
     /// Ends by a segmentation fault.
     Crash,
+    /// Cannot allocate, says so in its log alone, and aborts.
+    AbortsForMemory,
+    /// The profiler of its device sees events of the host only.
+    ProfilesTheHost,
+    /// The profiler loses a step.
+    LosesAStep,
+    /// The profiler's buffer is full.
+    OverflowsQueries,
+    /// Half the device time that its samples have.
+    LieDeviceTime,
 }
 
 impl Script {
+    /// Whether it is about this job.
+    fn concerns(&self, job_file: &Path) -> Result<bool, String> {
+        if self.above == 0 && self.only.is_none() {
+            return Ok(true);
+        }
+        let read =
+            |path: &Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+        let job: Job = serde_json::from_slice(&read(job_file)?).map_err(|e| e.to_string())?;
+        let scene = read(&job_file.with_file_name(&job.scene))?;
+        let scene: Scene = serde_json::from_slice(&scene).map_err(|e| e.to_string())?;
+        let bodies = scene.dynamic_count() as u64 * u64::from(job.worlds);
+        Ok(bodies > self.above && self.only.is_none_or(|mode| mode == job.mode))
+    }
+
     /// The script beside a job, or good behaviour where there is none.
     pub fn beside(job: &Path) -> Result<Self, String> {
         let file = job.with_file_name("fake.json");
@@ -97,6 +128,9 @@ impl Script {
             serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", file.display()))?;
         script.seconds = script.seconds.clamp(1, LONGEST);
         script.megabytes = script.megabytes.min(16_384);
+        if !script.concerns(job)? {
+            script.behaviour = Behaviour::Succeed;
+        }
         Ok(script)
     }
 }

@@ -1,7 +1,8 @@
 //! What an adapter implements.
 
 use sim_engine_protocol::{
-    Counters, Description, Job, Pose, Scene, SettingValue, Status, Translation, Velocity,
+    Counters, Description, DeviceSamples, Job, Pose, Scene, SettingValue, Status, Translation,
+    Velocity,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +34,12 @@ pub trait Simulation {
         Ok(())
     }
 
+    /// Advances as [`Simulation::step`] does, with the device's own timestamps of every step. Asked in
+    /// `profile` replays of engines that say that they have them, on backends that have a device.
+    fn profile(&mut self, steps: u64) -> Result<Profiled, EngineError> {
+        Err(EngineError::failed(format!("no profiler for these {steps} steps")))
+    }
+
     /// Appends the poses of a world's dynamic bodies in scene order.
     fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError>;
 
@@ -48,6 +55,15 @@ pub trait Simulation {
 
     /// What became of the scene.
     fn translation(&self) -> Translation;
+}
+
+/// What a profiler gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Profiled {
+    /// Its timestamps.
+    Samples(Box<DeviceSamples>),
+    /// None can be had here, and why. The steps were taken all the same.
+    Unavailable(String),
 }
 
 /// Why an engine did not do it.

@@ -10,12 +10,13 @@ mod engine;
 mod files;
 mod gates;
 mod memory;
+mod profile;
 mod robot;
 mod run;
 
 pub use accuracy::{Motion, accuracy, needs_velocities};
 pub use cli::{asks_for_robot, main_with};
-pub use engine::{Engine, EngineError, Simulation};
+pub use engine::{Engine, EngineError, Profiled, Simulation};
 pub use files::write_atomically;
 pub use gates::{FinalState, digest, judge};
 pub use run::run_job;

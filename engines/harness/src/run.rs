@@ -6,6 +6,7 @@ use crate::engine::{Engine, EngineError, Simulation};
 use crate::files::write_atomically;
 use crate::gates::{FinalState, digest, judge};
 use crate::memory::Sampler;
+use crate::profile::{no_device, profile};
 use crate::robot::check_start;
 use sim_engine_protocol::{
     Accuracy, Counters, Description, EngineId, FieldError, GpuMemory, Job, JobResult, Mode,
@@ -83,8 +84,10 @@ fn execute(
 ) -> Result<(), EngineError> {
     job.validate().map_err(|list| problems("job", &list))?;
     check_job(description, job)?;
-    if job.mode == Mode::Profile && !description.capabilities.device_timestamps {
-        result.profile = Some(ProfileReport { device_timestamps: "none".into() });
+    if job.mode == Mode::Profile
+        && let Some(reason) = no_device(description, job)
+    {
+        result.profile = Some(ProfileReport::None { reason });
         return Ok(());
     }
     let clock = Instant::now();
@@ -113,7 +116,7 @@ fn execute(
     snapshot(SnapshotPhase::AfterSetup);
 
     let clock = Instant::now();
-    if matches!(job.mode, Mode::Timed | Mode::Memory) {
+    if matches!(job.mode, Mode::Timed | Mode::Memory | Mode::Profile) {
         simulation.reset()?;
         simulation.step(job.warmup_steps())?;
         simulation.sync()?;
@@ -132,6 +135,8 @@ fn execute(
 
     if job.mode == Mode::Capture {
         result.capture = Some(capture(simulation.as_mut(), &scene, job, out)?);
+    } else if job.mode == Mode::Profile {
+        result.profile = Some(profile(simulation.as_mut(), job, out)?);
     } else {
         let measured = rollout(simulation.as_mut(), job.steps)?;
         if job.mode == Mode::Timed {

@@ -1,7 +1,9 @@
 use super::*;
+use crate::engine::Profiled;
 use sim_engine_protocol::{
-    Body, BodyKind, Capabilities, Limits, Pose, Precision, Repeatability, SCENE_FORMAT,
-    StateComparison, Velocity,
+    ActivityKind, Body, BodyKind, Capabilities, Combine, DEVICE_SAMPLES_FILE,
+    DEVICE_SAMPLES_FORMAT, DeviceEvent, DeviceLabel, DeviceSamples, Limits, Pose, Precision,
+    Repeatability, SCENE_FORMAT, StateComparison, Velocity,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,6 +20,8 @@ struct Toy {
     sleeps: bool,
     /// Ends elsewhere every time, and says so.
     varies: bool,
+    /// What its device's clock gives.
+    clock: Option<Result<(), &'static str>>,
 }
 
 struct Ball {
@@ -35,7 +39,7 @@ impl Engine for Toy {
             protocol: PROTOCOL,
             engine: "toy".into(),
             version: "1.2.3".into(),
-            backends: vec!["cpu".into()],
+            backends: vec!["cpu".into(), "device".into()],
             precision: Precision::Double,
             capabilities: Capabilities {
                 modes: modes.to_vec(),
@@ -45,7 +49,7 @@ impl Engine for Toy {
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],
-                device_timestamps: false,
+                device_timestamps: self.clock.is_some(),
                 repeatability: if self.varies {
                     Repeatability::Varies { reason: "it is a toy".into() }
                 } else {
@@ -81,6 +85,31 @@ impl Simulation for Ball {
             self.z += self.v * self.scene.timestep;
         }
         Ok(())
+    }
+
+    fn profile(&mut self, steps: u64) -> Result<Profiled, EngineError> {
+        self.step(steps)?;
+        if let Some(Err(why)) = self.toy.clock {
+            return Ok(Profiled::Unavailable(why.to_owned()));
+        }
+        let event = |stream: u32, start: u64| DeviceEvent {
+            label: 0,
+            stream,
+            start_ns: Some(start),
+            duration_ns: 2_000,
+        };
+        Ok(Profiled::Samples(Box::new(DeviceSamples {
+            format: DEVICE_SAMPLES_FORMAT,
+            device: "toy".into(),
+            method: "counting".into(),
+            scope: "all of it".into(),
+            combine: Combine::Union,
+            labels: vec![DeviceLabel { name: "fall".into(), kind: ActivityKind::Kernel }],
+            steps: (0..steps)
+                .map(|i| vec![event(0, i * 10_000), event(1, i * 10_000 + 1_000)])
+                .collect(),
+            buffer: None,
+        })))
     }
 
     fn poses(&mut self, _world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError> {
@@ -243,9 +272,46 @@ fn a_probe_takes_two_steps_and_a_profile_none() {
     assert_eq!(*toy.log.borrow(), ["build", "reset", "step 2", "poses"]);
     let toy = Toy::default();
     let (result, _folder) = go(&toy, &job(Mode::Profile));
-    assert_eq!(result.profile.unwrap().device_timestamps, "none");
+    assert_eq!(result.profile.unwrap().capability(), "none");
     assert!(toy.log.borrow().is_empty());
     assert_eq!(result.phases, Phases::default());
+    assert_eq!((result.steps, result.ms_per_step, result.final_state_digest), (0, None, None));
+    // Nor does a device whose clock the adapter does not read.
+    let device = Job { backend: "device".into(), ..job(Mode::Profile) };
+    let (result, _folder) = go(&toy, &device);
+    assert_eq!(result.profile.unwrap().capability(), "none");
+    assert!(toy.log.borrow().is_empty());
+}
+
+/// P070, P072: a profile replay warms up and resets on its own and passes the gates; P091: what cannot
+/// be had is said, and no time stands in for it.
+#[test]
+fn a_profile_of_a_device_is_a_whole_rollout() {
+    let device = Job { backend: "device".into(), ..job(Mode::Profile) };
+    let toy = Toy { clock: Some(Ok(())), ..Toy::default() };
+    let (result, folder) = go(&toy, &device);
+    assert_eq!(result.outcome.status, Status::Ok, "{:?}", result.outcome);
+    assert_eq!(
+        *toy.log.borrow(),
+        ["build", "reset", "step 8", "reset", "step 8", "poses", "poses", "poses"]
+    );
+    assert_eq!(result.contradictions(), Ok(()));
+    assert_eq!((result.steps, result.warmup_steps), (8, 8));
+    assert_eq!((result.phases.measured_ns, result.ms_per_step), (None, None), "no sample");
+    assert!(!result.gates.is_empty() && result.final_state_digest.is_some());
+    let Some(ProfileReport::Timestamps(time)) = &result.profile else { panic!("{result:?}") };
+    // Eight steps of 2 µs on each of two streams, half of it at once.
+    assert_eq!((time.sum_ns, time.union_ns, time.overlap_ns), (32_000, Some(24_000), Some(8_000)));
+    let file = std::fs::read(folder.path().join(DEVICE_SAMPLES_FILE)).unwrap();
+    let samples: DeviceSamples = serde_json::from_slice(&file).unwrap();
+    assert_eq!(samples.time(8).as_ref(), Ok(time));
+
+    let toy = Toy { clock: Some(Err("no right to profile")), ..Toy::default() };
+    let (result, folder) = go(&toy, &device);
+    assert_eq!(result.outcome.status, Status::Ok);
+    let reason = "no right to profile".to_owned();
+    assert_eq!(result.profile, Some(ProfileReport::Unavailable { reason }));
+    assert!(!folder.path().join(DEVICE_SAMPLES_FILE).exists());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 pub mod capture;
 mod check;
 mod description;
+mod device;
 mod job;
 mod result;
 mod robot;
@@ -16,11 +17,15 @@ mod schema;
 pub use capture::{CaptureReport, StateComparison};
 pub use check::{FieldError, FieldErrors, non_finite_fields};
 pub use description::{Capabilities, Description, Limits, Repeatability};
+pub use device::{
+    ActivityKind, Combine, DEVICE_SAMPLES_FILE, DEVICE_SAMPLES_FORMAT, DeviceEvent, DeviceLabel,
+    DeviceSamples, DeviceTime, LabelTotal, ProfileReport, QueryBuffer,
+};
 pub use job::{Gates, Job, Mode, ROBOT_SECONDS, SettingValue};
 pub use result::{
     Accuracy, Approximation, Counters, EngineId, GateOperator, GateResult, GpuMemory, JobResult,
-    MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision, ProfileReport,
-    SceneFacts, SnapshotPhase, Status, Translation,
+    MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision, SceneFacts,
+    SnapshotPhase, Status, Translation,
 };
 pub use robot::{Link, LinkShape, Robot, RobotSource};
 pub use scene::{

@@ -1,7 +1,8 @@
 //! What an adapter answers: one result for one job.
 
 use crate::capture::CaptureReport;
-use crate::check::{FieldError, non_finite_fields};
+use crate::check::{FieldError, FieldErrors, non_finite_fields};
+use crate::device::{Combine, ProfileReport};
 use crate::job::{Mode, SettingValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub struct JobResult {
     /// What was captured. Capture runs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureReport>,
-    /// Whether there are device timestamps. Profile runs only.
+    /// Device timestamps, or why there are none. Profile runs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileReport>,
 }
@@ -424,15 +425,6 @@ pub enum GpuMemory {
     },
 }
 
-/// Whether there are device timestamps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ProfileReport {
-    /// `none` on CPU backends.
-    pub device_timestamps: String,
-}
-
 impl JobResult {
     /// Pretty JSON with a final newline, or the fields that are not finite.
     pub fn to_json(&self) -> Result<String, Vec<FieldError>> {
@@ -447,7 +439,7 @@ impl JobResult {
     /// that do not follow from the sample, a sample outside a timed run, an `ok` with a failed
     /// gate, a failure without a reason.
     pub fn contradictions(&self) -> Result<(), Vec<FieldError>> {
-        crate::check::FieldErrors::of(|e| {
+        FieldErrors::of(|e| {
             if let Err(list) = non_finite_fields(self) {
                 list.into_iter().for_each(|p| e.add(p.path, p.value, p.problem));
             }
@@ -465,7 +457,8 @@ impl JobResult {
             if timed && ok && self.phases.measured_ns.is_none() {
                 e.add("phases.measured_ns", "absent", "a timed run that is ok has a sample");
             }
-            if ok && self.mode != Mode::Profile && self.final_state_digest.is_none() {
+            self.profile_contradictions(e);
+            if ok && self.simulated() && self.final_state_digest.is_none() {
                 e.add("final_state_digest", "absent", "a run that is ok has a final state");
             }
             if let (1, Some(all), Some(first)) =
@@ -502,11 +495,51 @@ impl JobResult {
             if ok == self.outcome.reason.is_some() {
                 e.add("outcome.reason", format!("{:?}", self.outcome.reason), "ok has no reason");
             }
-            let warmup = matches!(self.mode, Mode::Timed | Mode::Memory);
-            if ok && warmup && self.warmup_steps < self.steps {
+            let warmup = matches!(self.mode, Mode::Timed | Mode::Memory | Mode::Profile);
+            if ok && warmup && self.simulated() && self.warmup_steps < self.steps {
                 e.add("warmup_steps", self.warmup_steps, "the warm-up is shorter than the rollout");
             }
         })
+    }
+
+    /// Whether physics ran: a profile replay of a backend without a device clock says so and ends.
+    fn simulated(&self) -> bool {
+        self.mode != Mode::Profile || matches!(self.profile, Some(ProfileReport::Timestamps(_)))
+    }
+
+    /// A device time stands in a profile replay alone, and follows from its own sums.
+    fn profile_contradictions(&self, e: &mut FieldErrors) {
+        let ok = self.outcome.status == Status::Ok;
+        let profile = self.mode == Mode::Profile;
+        match &self.profile {
+            Some(report) if !profile => {
+                e.add("profile", report.capability(), "only a profile run has device timestamps");
+            }
+            None if profile && ok => {
+                e.add("profile", "absent", "a profile run that is ok says what it found");
+            }
+            Some(ProfileReport::Timestamps(time)) => {
+                let total = match (time.combine, time.union_ns) {
+                    (Combine::Union, Some(union)) => Some(union),
+                    (Combine::Union, None) => None,
+                    (Combine::Sum, _) => Some(time.sum_ns),
+                };
+                let expected = total.map(|ns| ns as f64 * 1e-6 / time.steps as f64);
+                let follows =
+                    expected.is_some_and(|x| x > 0.0 && (time.ms_per_step - x).abs() <= 1.0e-9 * x);
+                if !follows {
+                    let problem = "is not the device time over the steps";
+                    e.add("profile.ms_per_step", time.ms_per_step, problem);
+                }
+                if time.steps != self.steps {
+                    e.add("profile.steps", time.steps, format!("{} were run", self.steps));
+                }
+                if self.backend == "cpu" {
+                    e.add("profile.capability", "timestamps", "a processor has no device clock");
+                }
+            }
+            _ => {}
+        }
     }
 }
 

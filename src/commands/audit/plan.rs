@@ -26,6 +26,8 @@ pub(super) fn check(
     let plan = &project.plan;
     let used: BTreeMap<&str, &RootEntry> =
         root.entries.iter().map(|e| (e.label.as_str(), e)).collect();
+    let left_out: BTreeMap<&str, &str> =
+        root.left_out.iter().map(|l| (l.label.as_str(), l.reason.as_str())).collect();
     let mut outcomes = Outcomes::with_capacity(plan.actions.len());
     // The first action before it that is not known, for those that are not known themselves.
     let mut unknown: BTreeMap<usize, usize> = BTreeMap::new();
@@ -38,6 +40,10 @@ pub(super) fn check(
             found.add(What::Plan, &action.label, problem);
             continue;
         }
+        if let Some(reason) = left_out.get(action.label.as_str()) {
+            outcomes.insert(i, Arc::new(Outcome::left_out(reason)));
+            continue;
+        }
         if let Some(d) = resolver.blocked_by(action, &outcomes) {
             // Skipped, as in the run: no result, and none that could be wrong.
             let because = &plan.actions[d].label;
@@ -46,7 +52,8 @@ pub(super) fn check(
                     format!("it needs {because}, which did not end well, and has a record");
                 found.about(What::Plan, &action.label, &e.key, problem);
             }
-            outcomes.insert(i, Arc::new(Outcome::not_run(because)));
+            let outcome = Outcome::blocked(plan, i, d, outcomes.get(&d).map(|o| &**o));
+            outcomes.insert(i, Arc::new(outcome));
             continue;
         }
         let key = match resolver.resolve(action, &outcomes) {

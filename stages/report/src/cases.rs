@@ -1,5 +1,6 @@
 //! Groups trials into cases (rows) and engine columns, and computes what a table shows of each.
 
+use crate::device::Device;
 use crate::load::Input;
 use crate::stats::Summary;
 use crate::text::slug;
@@ -130,6 +131,8 @@ pub(crate) struct Cell {
     pub(crate) noisy: usize,
     /// Memory by metric.
     pub(crate) memory: BTreeMap<String, Memory>,
+    /// Device time; absent where no profile replay was planned.
+    pub(crate) device: Option<Device>,
 }
 
 /// Memory of one cell in one metric.
@@ -381,6 +384,7 @@ fn fill(cell: &mut Cell, input: &Input) {
         }
     }
     cell.memory = memory(cell, trials);
+    cell.device = crate::device::of(cell, trials);
 }
 
 fn memory(cell: &Cell, trials: &[Trial]) -> BTreeMap<String, Memory> {

@@ -9,6 +9,7 @@
 mod bootstrap;
 mod cases;
 mod csv;
+mod device;
 mod error;
 mod kind;
 mod load;

@@ -81,6 +81,8 @@ pub(crate) struct Input {
     pub(crate) renders: Vec<Attachment>,
     pub(crate) files: Vec<Attachment>,
     pub(crate) missing: Vec<Missing>,
+    /// Engines that suites name as their baseline, by stage.
+    pub(crate) baselines: BTreeMap<String, BTreeSet<String>>,
     pub(crate) provenance: PathBuf,
     pub(crate) templates: Option<PathBuf>,
     pub(crate) warnings: Vec<String>,
@@ -109,6 +111,10 @@ pub(crate) fn load(request: &Request, dir: &Path) -> Result<Input, ReportError> 
         .collect();
 
     for member in members(request, "trials") {
+        if member.action.as_ref().is_some_and(|a| a.kind == "suite") {
+            baseline(&member, &mut input);
+            continue;
+        }
         let mut trial = Trial::new(&member, result(dir, &member));
         let key = member.action.as_ref().and_then(|a| a.key);
         trial.page = stem(key, &member.label);
@@ -191,6 +197,15 @@ fn words(request: &Request) -> Words {
             given => given,
         },
         logs: request.args.get("logs").and_then(serde_json::Value::as_bool).unwrap_or(true),
+    }
+}
+
+/// What a suite says of itself, in the arguments of its action.
+fn baseline(member: &Member, input: &mut Input) {
+    let args = member.action.as_ref().map(|a| &a.args);
+    if let Some(engine) = args.and_then(|a| a.get("baseline")).and_then(|v| v.as_str()) {
+        let stage = crate::trial::stage(&member.label).to_owned();
+        input.baselines.entry(stage).or_default().insert(engine.to_owned());
     }
 }
 

@@ -1,7 +1,7 @@
 //! One member of the `trials` input: what was asked, and what came of it.
 
 use serde_json::Value as Json;
-use sim_engine_protocol::{JobResult, Mode, Status};
+use sim_engine_protocol::{JobResult, Mode, ProfileReport, Status};
 use sim_model::request::Member;
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ pub(crate) struct Trial {
     pub(crate) label: String,
     /// Stem of its page below `provenance/`.
     pub(crate) page: String,
-    /// `ok`, `gate_failed`, `unsupported`, `refused`, `failed`, `not_run`, as the run recorded it,
-    /// or `unreadable` where the result contradicts that.
+    /// `ok`, `gate_failed`, `unsupported`, `refused`, `failed`, `timed_out`, `out_of_memory`, `skipped`,
+    /// `not_run`, as the run recorded it, or `unreadable` where the result contradicts that.
     pub(crate) outcome: String,
     /// Why, for everything but `ok`.
     pub(crate) reason: String,
@@ -84,7 +84,7 @@ impl Trial {
                 .unwrap_or_else(|| "unknown".to_owned()),
             engine_title: text("engine_title"),
             engine_order: args.get("engine_order").and_then(Json::as_i64),
-            suite: member.label.split(['[', '/']).next().unwrap_or_default().to_owned(),
+            suite: stage(&member.label).to_owned(),
             purpose: text("purpose").unwrap_or_else(|| "performance".to_owned()),
             side: text("side").unwrap_or_default(),
             variant: variant(args.get("settings")),
@@ -130,7 +130,10 @@ impl Trial {
         if r.outcome.status != Status::Ok {
             return Some(format!("the result says {}", r.outcome.status.as_str()));
         }
-        if self.steps != 0 && r.steps != self.steps {
+        // A backend without a device clock says so and simulates nothing.
+        let simulated =
+            r.mode != Mode::Profile || matches!(r.profile, Some(ProfileReport::Timestamps(_)));
+        if simulated && self.steps != 0 && r.steps != self.steps {
             return Some(format!("{} of {} steps were completed", r.steps, self.steps));
         }
         if r.mode != Mode::Timed {
@@ -163,6 +166,11 @@ impl Trial {
     pub(crate) fn world_steps_per_second(&self) -> Option<f64> {
         Some(self.worlds as f64 * 1000.0 / self.ms_per_step()?)
     }
+}
+
+/// The stage of a label.
+pub(crate) fn stage(label: &str) -> &str {
+    label.split(['[', '/']).next().unwrap_or_default()
 }
 
 /// Settings as `name value`, in order.

@@ -10,7 +10,7 @@ use fixture::{Fixture, record};
 use serde_json::{Value, json};
 use sim_model::{Class, Conditions};
 
-use sim_model::request::StageStatus;
+use sim_model::request::{Member, MemberAction, StageStatus};
 use site::Site;
 use std::collections::BTreeMap;
 use std::fs;
@@ -229,6 +229,60 @@ fn a_missing_or_failed_case_withholds_the_score_with_its_reason() {
         add(f, &pile(Spec { outcome: "not_run", ..rapier() }), &[1.0; 3]);
     });
     assert!(skipped.contains("Rapier did not complete sphere_pile"), "{skipped}");
+    // P146, P148: what was left out withholds the score and says why.
+    let skipped = reason(&|f| {
+        add(f, &pile(Spec::default()), &[1.0; 3]);
+        add(f, &pile(Spec { outcome: "skipped", ..rapier() }), &[1.0; 3]);
+    });
+    assert!(skipped.contains("(skipped: as planned)"), "{skipped}");
+}
+
+/// Adds what a suite says of itself.
+fn suite(fixture: &mut Fixture, label: &str, baseline: &str) {
+    let r = record(label, "suite", Class::Pure);
+    fixture.put_record(&r, None);
+    let args = BTreeMap::from([("baseline".to_owned(), json!(baseline))]);
+    let action = MemberAction { kind: "suite".into(), key: Some(r.key), repeat: 0, args };
+    fixture.push(Member {
+        label: label.to_owned(),
+        path: None,
+        outcome: "ok".to_owned(),
+        reason: String::new(),
+        action: Some(action),
+    });
+}
+
+/// P206: a suite's own baseline is before the report's; two in one suite are none.
+#[test]
+fn a_suite_has_a_baseline_of_its_own() {
+    let genesis = |stage| Spec { stage, engine: "genesis", ..Spec::default() };
+    let both = |f: &mut Fixture, stage: &'static str| {
+        add(f, &genesis(stage), &[1.0; 3]);
+        add(f, &Spec { stage, ..Spec::default() }, &[4.0; 3]);
+        add(f, &Spec { stage, ..rapier() }, &[2.0; 3]);
+    };
+    let site = written(|f| {
+        both(f, "sand");
+        both(f, "rigid");
+        suite(f, "sand[a]/suite", "genesis");
+        suite(f, "sand[b]/suite", "genesis");
+    });
+    let rows = scores(&site);
+    let of = |suite: &str, engine: &str| {
+        let row = rows.iter().find(|r| r["suite"] == suite && r["engine"].starts_with(engine));
+        row.unwrap_or_else(|| panic!("{suite} {engine}: {rows:?}")).clone()
+    };
+    assert_eq!(of("sand", "rapier")["ratio"], "2.0");
+    assert_eq!(of("sand", "mujoco")["ratio"], "4.0");
+    assert_eq!(of("rigid", "rapier")["ratio"], "0.5");
+    assert_eq!(of("rigid", "genesis")["ratio"], "0.25");
+    let site = written(|f| {
+        both(f, "sand");
+        suite(f, "sand[a]/suite", "genesis");
+        suite(f, "sand[b]/suite", "mujoco");
+    });
+    let words = &scores(&site)[0]["words"];
+    assert_eq!(words, "withheld: the suite names several baselines: genesis, mujoco");
 }
 
 #[test]
@@ -258,6 +312,88 @@ fn groups_are_not_mixed_and_a_baseline_must_be_there() {
         add(f, &rapier(), &[2.0; 3]);
     });
     assert_eq!(scores(&site)[0]["ratio"], "2.0");
+}
+
+/// Adds the profile replays of a spec's trials: what each gave.
+fn add_profiles(fixture: &mut Fixture, spec: &Spec, found: &[Value]) {
+    for (repeat, profile) in found.iter().enumerate() {
+        let Spec { stage, engine, backend, scenario, timestep, steps, .. } = spec;
+        let label = format!("{stage}[{engine}-{backend}]/{scenario}/r{repeat}/profile");
+        let result = json!({
+            "protocol": 1, "engine": {"name": engine, "version": "1.0.0"}, "backend": backend,
+            "precision": "single", "mode": "profile", "outcome": {"status": "ok"},
+            "worlds": 1, "steps": steps, "warmup_steps": steps, "threads": 1, "seed": 7,
+            "phases": {}, "settings": {}, "counters": {}, "gates": [], "profile": profile,
+            "translation": {"exact": [], "approximated": [], "dropped": []},
+        });
+        let path = format!("in/trials/{}", sim_model::Digest::of(label.as_bytes()).short());
+        fs::create_dir_all(fixture.dir.join(&path)).expect("create");
+        fs::write(fixture.dir.join(&path).join("result.json"), result.to_string()).expect("write");
+        let r = record(&label, "trial", Class::Measured);
+        fixture.put_record(&r, None);
+        let args: BTreeMap<String, Value> = BTreeMap::from([
+            ("engine".to_owned(), json!(engine)),
+            ("backend".to_owned(), json!(backend)),
+            ("scenario".to_owned(), json!(scenario)),
+            ("mode".to_owned(), json!("profile")),
+            ("size".to_owned(), json!(16)),
+            ("worlds".to_owned(), json!(1)),
+            ("steps".to_owned(), json!(steps)),
+            ("timestep".to_owned(), json!(timestep)),
+            ("threads".to_owned(), json!(1)),
+        ]);
+        fixture.member(&label, Some(path), "ok", "", Some(r.key), repeat as u32, args);
+    }
+}
+
+/// P090, P094, P095: device time counts where every repeat has one by the same method and scope; what
+/// was not asked for is not collected, and no score knows of it (P209).
+#[test]
+fn device_times_of_two_methods_have_no_median() {
+    let time = |method: &str, ms: f64| {
+        json!({"capability": "timestamps", "file": "device-samples.json", "device": "a device",
+            "method": method, "scope": "all kernels", "combine": "sum", "steps": 100, "events": 100,
+            "sum_ns": (ms * 1e8).round() as u64, "ms_per_step": ms, "labels": {}})
+    };
+    let gpu = |scenario| Spec { engine: "newton", backend: "cuda", scenario, ..Spec::default() };
+    let pile = |scenario| Spec { scenario, ..Spec::default() };
+    let site = written(|f| {
+        for scenario in ["box_pile", "sphere_pile", "box_stack"] {
+            add(f, &pile(scenario), &[1.0; 3]);
+            add(f, &gpu(scenario), &[2.0; 3]);
+        }
+        let sound = [time("events", 1.5), time("events", 1.7), time("events", 1.6)];
+        add_profiles(f, &gpu("box_pile"), &sound);
+        let mixed = [time("events", 1.5), time("traces", 1.7), time("events", 1.6)];
+        add_profiles(f, &gpu("sphere_pile"), &mixed);
+        let why = json!({"capability": "unavailable", "reason": "no right to profile"});
+        add_profiles(f, &gpu("box_stack"), &[time("events", 1.5), why, time("events", 1.6)]);
+        let none = json!({"capability": "none", "reason": "a processor"});
+        add_profiles(f, &pile("box_pile"), &[none.clone(), none.clone(), none]);
+    });
+    let rows = site::csv(&site.files["data/device.csv"]);
+    let row = |scenario: &str, engine: &str| {
+        let found = rows.iter().find(|r| r["scenario"] == scenario && r["engine"] == engine);
+        found.unwrap_or_else(|| panic!("{scenario} {engine}: {rows:?}"))
+    };
+    assert_eq!(row("box_pile", "newton")["device_ms_per_step_median"], "1.6");
+    assert_eq!(row("box_pile", "newton")["method"], "events (all kernels)");
+    let mixed = row("sphere_pile", "newton");
+    assert_eq!(mixed["device_ms_per_step_median"], "");
+    assert!(mixed["why_not"].starts_with("several methods: "), "{mixed:?}");
+    let partly = row("box_stack", "newton");
+    assert_eq!(partly["device_ms_per_step_median"], "");
+    assert_eq!(
+        partly["why_not"],
+        "2 of 3 replays gave a device time; unavailable: no right to profile"
+    );
+    assert_eq!(row("box_pile", "mujoco")["why_not"], "none: a processor");
+    assert_eq!(rows.len(), 4, "no row where none was asked for");
+    let index = &site.pages["index.html"];
+    let table = &index[index.find("<b>Device time.</b>").expect("the table")..];
+    assert!(table.contains("not collected"), "P095: mujoco on sphere_pile");
+    let scores = scores(&site);
+    assert_eq!(scores[0]["words"], "withheld: a GPU backend is not scored against a CPU backend");
 }
 
 #[test]

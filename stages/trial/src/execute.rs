@@ -1,7 +1,10 @@
 //! One trial: writes the job, runs the adapter in its own process, checks the result it wrote.
 
 use fs_err as fs;
-use sim_engine_protocol::{Gates, Job, JobResult, Mode, PROTOCOL, Status};
+use sim_engine_protocol::{
+    DEVICE_SAMPLES_FILE, DeviceSamples, Gates, Job, JobResult, Mode, PROTOCOL, ProfileReport,
+    Status,
+};
 use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, optional_arg, status};
 use std::path::Path;
@@ -9,7 +12,7 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Files that an adapter may leave beside its result.
-const EXTRAS: [&str; 2] = ["final.json", "capture.bin"];
+const EXTRAS: [&str; 3] = ["final.json", "capture.bin", DEVICE_SAMPLES_FILE];
 
 /// What a timed trial leaves beside its result for its capture: the digest of world 0's final state.
 pub(crate) const STATE: &str = "state.txt";
@@ -71,6 +74,11 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     {
         return Err(StageError::Failed(format!("the adapter's capture is wrong: {problem}")));
     }
+    if let Err(problem) = same_time(&result, &results.join(DEVICE_SAMPLES_FILE)) {
+        return Err(StageError::Failed(format!(
+            "the adapter's result contradicts itself: {problem}"
+        )));
+    }
     if let Err(problem) = same_state(&result, &results.join("final.json")) {
         return Err(StageError::Failed(format!(
             "the adapter's result contradicts itself: {problem}"
@@ -106,9 +114,23 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         Status::GateFailed => status(StageStatus::GateFailed, reason),
         Status::Unsupported => status(StageStatus::Unsupported, reason),
         Status::Refused => status(StageStatus::Refused, reason),
-        Status::OutOfMemory => status(StageStatus::Failed, format!("out of memory: {reason}")),
+        Status::OutOfMemory => status(StageStatus::OutOfMemory, reason),
         Status::Error => status(StageStatus::Failed, reason),
     })
+}
+
+/// Whether a device time is that of the samples beside it.
+fn same_time(result: &JobResult, path: &Path) -> Result<(), String> {
+    let Some(ProfileReport::Timestamps(said)) = &result.profile else { return Ok(()) };
+    let name = DEVICE_SAMPLES_FILE;
+    let text = fs::read_to_string(path).map_err(|_| format!("there is no {name}"))?;
+    let samples: DeviceSamples =
+        serde_json::from_str(&text).map_err(|e| format!("{name} is not valid: {e}"))?;
+    let found = samples.time(result.steps).map_err(|problems| {
+        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        format!("{name}: {}", list.join("; "))
+    })?;
+    if found == *said { Ok(()) } else { Err(format!("its device time is not that of {name}")) }
 }
 
 /// Whether the final-state digest of a single world is that of the poses beside it, where the adapter
@@ -193,7 +215,9 @@ fn agrees(job: &Job, result: &JobResult, wall_ns: u128) -> Result<(), String> {
         return Err(format!("{} worlds for a job of {}", result.worlds, job.worlds));
     }
     let whole = matches!(result.outcome.status, Status::Ok | Status::GateFailed);
-    if whole && matches!(job.mode, Mode::Timed | Mode::Memory) && result.steps != job.steps {
+    let rolled_out = matches!(job.mode, Mode::Timed | Mode::Memory)
+        || matches!(result.profile, Some(ProfileReport::Timestamps(_)));
+    if whole && rolled_out && result.steps != job.steps {
         return Err(format!("{} steps for a job of {}", result.steps, job.steps));
     }
     if let Some(measured) = result.phases.measured_ns

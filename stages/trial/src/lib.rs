@@ -7,13 +7,16 @@
 mod capture;
 mod captures;
 mod execute;
+mod facts;
 mod suite;
+
+pub use facts::SuiteFacts;
 
 use sim_model::action::Class;
 use sim_model::kind::{
     Cell, Draft, DraftInput, ExpandCtx, InputSpec, Kind, Param, ParamType, Place, Problem,
 };
-use sim_model::plan::Origin;
+use sim_model::plan::{Origin, Series};
 use sim_model::request::{Request, StatusFile};
 use sim_model::value::Value;
 use sim_stage_sdk::{Stage, StageError};
@@ -26,15 +29,35 @@ use suite::{Case, Purpose, Suite, Variant};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trial;
 
-const REPLAYS: &[&str] = &["memory", "capture"];
+const REPLAYS: &[&str] = &["memory", "capture", "profile"];
 
 /// P280: every adapter process on a CPU backend.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// P280: the structures of 110,000 bodies and more.
-const LARGE_TIMEOUT: Duration = Duration::from_secs(300);
+/// P280: those on a GPU backend, and the structures of 110,000 bodies and more.
+const LONG_TIMEOUT: Duration = Duration::from_secs(300);
 const LARGE: u64 = 100_000;
 /// P276.
 const MAX_THREADS: u32 = 8;
+/// What a probe simulates: the least that every engine knows.
+const PROBE: (&str, u64) = ("free_fall", 1);
+
+/// What trials have in common of which one may tell of another that it would meet a limit: a larger
+/// timed trial says nothing of a capture, which is of one world.
+const SAME: &[&str] = &[
+    "kind",
+    "machine.identity",
+    "inputs.engine",
+    "args.engine",
+    "args.backend",
+    "args.threads",
+    "args.scenario",
+    "args.settings",
+    "args.mode",
+];
+/// What decides, beside those, how long one takes.
+const PACE: &[&str] = &["args.steps", "args.warmup", "args.timestep"];
+/// P148: at least as many environments and bodies.
+const GROWS: &[&str] = &["args.worlds", "args.size"];
 
 const PARAMS: &[Param] = &[
     Param {
@@ -59,7 +82,21 @@ const PARAMS: &[Param] = &[
         name: "replays",
         ty: ParamType::EnumList(REPLAYS),
         required: false,
-        doc: "Replays of each passing timed trial: `memory`, `capture`. Default: none.",
+        doc: "Replays of each passing timed trial: `memory`, `capture`, `profile`. Default: none.",
+    },
+    Param {
+        name: "probe",
+        ty: ParamType::Bool,
+        required: false,
+        doc: "Whether the engine takes two steps of one falling body first; where it cannot, none of \
+              its trials runs, and each is a row with that reason. Default: false.",
+    },
+    Param {
+        name: "skip_after_resource_limit",
+        ty: ParamType::Bool,
+        required: false,
+        doc: "Whether what asks for no less is left out, once a trial met its timeout or ran out of \
+              memory. Default: the suite's.",
     },
     Param {
         name: "repeats",
@@ -122,6 +159,11 @@ impl Kind for Trial {
             vec![Problem { place: Place::Param("suite".into()), message, hint: None }]
         })?;
         let suite = Suite::parse(&path, &source)?;
+        known_engines(&suite, engine, &path, ctx)?;
+        let flag = |name: &str| match cell.params.get(name) {
+            Some(Value::Bool(flag)) => Some(*flag),
+            _ => None,
+        };
         let int = |name: &str| cell.params.get(name).and_then(Value::as_int);
         let repeats = int("repeats").map_or(suite.repeats, |n| n as u32);
         let threads = int("threads").map_or_else(|| ctx.cpus().min(MAX_THREADS), |n| n as u32);
@@ -142,11 +184,19 @@ impl Kind for Trial {
             backend: text("backend").unwrap_or("cpu"),
             threads,
             purpose: suite.purpose,
+            ends_at_limit: flag("skip_after_resource_limit").unwrap_or(suite.ends_at_limit),
             path: &path,
             ctx,
             drafts: Vec::new(),
             scenes: BTreeMap::new(),
+            probe: None,
         };
+        if let Some(baseline) = &suite.baseline {
+            expansion.drafts.push(facts::draft(&suite, baseline));
+        }
+        if flag("probe").unwrap_or(false) {
+            expansion.probe();
+        }
         for case in &suite.cases {
             let own = Variant::new();
             let named = case.variants.iter().filter(|v| **v == own || v.contains_key(engine));
@@ -175,10 +225,41 @@ struct Expansion<'a> {
     backend: &'a str,
     threads: u32,
     purpose: Purpose,
+    ends_at_limit: bool,
     path: &'a str,
     ctx: &'a mut dyn ExpandCtx,
     drafts: Vec<Draft>,
     scenes: BTreeMap<(String, u64, u64), usize>,
+    /// The draft that all trials wait for.
+    probe: Option<usize>,
+}
+
+/// P280.
+fn timeout(backend: &str, size: u64) -> Duration {
+    if backend != "cpu" || size >= LARGE { LONG_TIMEOUT } else { TIMEOUT }
+}
+
+/// Engines that a suite names must be there: a misspelt one would be left out without a word.
+fn known_engines(
+    suite: &Suite,
+    own: &str,
+    path: &str,
+    ctx: &dyn ExpandCtx,
+) -> Result<(), Vec<Problem>> {
+    let unknown = suite
+        .named
+        .iter()
+        .filter(|(name, _)| name != own && !ctx.exists(&format!("engines/{name}/engine.toml")));
+    let problems: Vec<Problem> = unknown
+        .map(|(name, span)| Problem {
+            place: Place::File { path: path.to_owned(), span: span.clone() },
+            message: format!("there is no engine `{name}`"),
+            hint: Some(format!(
+                "an engine is a folder below engines/ with an engine.toml, or this stage's `{own}`"
+            )),
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// One timed trial and its replays.
@@ -215,6 +296,47 @@ impl Run<'_> {
 }
 
 impl Expansion<'_> {
+    /// The probe of P277 and P278: one a cell, before everything else that is measured. Cells and
+    /// stages that probe alike share its record.
+    fn probe(&mut self) {
+        let (scenario, size) = PROBE;
+        let timestep = 1.0 / 240.0;
+        self.drafts.push(sim_stage_scene::draft(scenario, size, timestep, self.cell.seed));
+        let scene = self.drafts.len() - 1;
+        let mut draft = Draft::new("trial", Class::Measured);
+        draft.suffix = "probe".to_owned();
+        let gates = serde_json::to_value(sim_engine_protocol::Gates::default()).unwrap_or_default();
+        let gates = gates.as_object().into_iter().flatten();
+        let gates = gates.filter_map(|(k, v)| Some((k.clone(), Value::float(v.as_f64()?)?)));
+        draft.args = BTreeMap::from([
+            ("engine".to_owned(), Value::str(self.engine)),
+            ("backend".to_owned(), Value::str(self.backend)),
+            ("mode".to_owned(), Value::str("probe")),
+            ("scenario".to_owned(), Value::str(scenario)),
+            ("size".to_owned(), Value::Int(size.cast_signed())),
+            ("worlds".to_owned(), Value::Int(1)),
+            ("steps".to_owned(), Value::Int(2)),
+            ("warmup".to_owned(), Value::Int(0)),
+            ("timestep".to_owned(), Value::Float(timestep)),
+            ("threads".to_owned(), Value::Int(i64::from(self.threads))),
+            ("gates".to_owned(), Value::Map(gates.collect())),
+        ]);
+        for name in draft.args.keys() {
+            let origin = self.cell.origins.get(name).cloned();
+            let derived = Origin::Derived("the probe".into());
+            draft.origins.insert(format!("args.{name}"), origin.unwrap_or(derived));
+        }
+        draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
+        let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
+        draft.inputs.insert("scene".into(), scene);
+        draft.seed = self.cell.seed;
+        draft.timeout = Some(self.cell.timeout.unwrap_or(timeout(self.backend, size)));
+        // No trial: a row of its own in a table would say nothing.
+        draft.export = false;
+        self.drafts.push(draft);
+        self.probe = Some(self.drafts.len() - 1);
+    }
+
     fn run(&mut self, run: &Run<'_>, replays: &[&str]) {
         let (case, size, repeat) = (run.case, run.size, run.repeat);
         let scene = self.scene(case, size);
@@ -234,11 +356,16 @@ impl Expansion<'_> {
             }
             draft.seed = self.cell.seed;
             draft.repeat = repeat;
-            draft.after.extend(after);
+            draft.after.extend(after.or(self.probe));
             draft.order = order(self.cell.seed, self.engine, &name, run, mode);
-            let large = size >= LARGE;
-            let default = if large { LARGE_TIMEOUT } else { TIMEOUT };
-            draft.timeout = Some(self.cell.timeout.unwrap_or(default));
+            draft.timeout = Some(self.cell.timeout.unwrap_or(timeout(self.backend, size)));
+            draft.series = Some(Series {
+                case: format!("{}:{}:{size}:{}", self.engine, case.scenario, run.worlds),
+                same: SAME,
+                pace: PACE,
+                grows: GROWS,
+                ends_at_limit: self.ends_at_limit,
+            });
             self.drafts.push(draft);
             self.drafts.len() - 1
         };
@@ -331,7 +458,8 @@ impl Expansion<'_> {
 }
 
 /// Place among measured actions (P003, P149): ascending worlds, then sizes; within those a shuffle
-/// fixed by the seed, so that engines, scenarios and repeats interleave.
+/// fixed by the seed, so that engines, scenarios and repeats interleave. Whatever has at least as many
+/// worlds and bodies comes later or ties in both, so a limit is met before what it rules out.
 fn order(seed: u64, engine: &str, name: &str, run: &Run<'_>, mode: &str) -> u64 {
     let hash = blake3::hash(format!("{seed}|{engine}|{name}|{}|{mode}", run.repeat).as_bytes());
     let [a, b, c, ..] = *hash.as_bytes();
@@ -369,6 +497,36 @@ mod tests {
         runs.sort_unstable();
         let sequence: String = runs.iter().map(|(_, e)| *e).collect();
         assert!(!sequence.contains("mmmmmmmm") && !sequence.contains("rrrrrrrr"), "{sequence}");
+    }
+
+    /// P148, P149: of two trials of which one asks for no less in both worlds and bodies, and for more
+    /// in one of them, that one is later, whatever they are called.
+    #[test]
+    fn what_asks_for_more_comes_later() {
+        let text = "[suite]\nname = \"s\"\n[[case]]\nscenario = \"box_pile\"\nsizes = [10]\n";
+        let suite = Suite::parse("s.toml", text).expect("parses");
+        let case = &suite.cases[0];
+        let steps = [1_u64, 2, 10, 4096, 8192];
+        let at = |engine: &str, worlds: u64, size: u64, mode: &str| {
+            let worlds = worlds as u32;
+            let run = Run { case, settings: None, size, worlds, side: "", repeat: 0 };
+            order(7, engine, &run.name(), &run, mode)
+        };
+        for (w, s) in steps.iter().flat_map(|w| steps.iter().map(move |s| (*w, *s))) {
+            for (x, t) in steps.iter().flat_map(|w| steps.iter().map(move |s| (*w, *s))) {
+                if x >= w && t >= s && (x, t) != (w, s) {
+                    assert!(at("a", w, s, "timed") < at("b", x, t, "memory"), "{w}x{s} {x}x{t}");
+                }
+            }
+        }
+    }
+
+    /// P280.
+    #[test]
+    fn timeouts_are_those_of_the_backend() {
+        let seconds = |backend: &str, size| timeout(backend, size).as_secs();
+        assert_eq!((seconds("cpu", 1000), seconds("cpu", 110_000)), (120, 300));
+        assert_eq!((seconds("cuda", 1000), seconds("metal", 110_000)), (300, 300));
     }
 
     #[test]

@@ -39,7 +39,15 @@ use toml::Spanned;
 pub(crate) struct Suite {
     pub(crate) repeats: u32,
     pub(crate) purpose: Purpose,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// Whether larger cases are left out once a smaller one met a limit (P147).
+    pub(crate) ends_at_limit: bool,
+    /// Engine that the score is made against; the report's where absent (P206).
+    pub(crate) baseline: Option<String>,
     pub(crate) cases: Vec<Case>,
+    /// Every engine that the file names, and where.
+    pub(crate) named: Vec<(String, Range<usize>)>,
 }
 
 /// What a suite is run for; it decides where a report shows it.
@@ -113,17 +121,19 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
-    #[serde(rename = "name")]
-    _name: String,
-    #[serde(default, rename = "title")]
-    _title: String,
+    name: String,
+    #[serde(default)]
+    title: String,
     repeats: Option<Spanned<i64>>,
     warmup: Option<Spanned<i64>>,
     #[serde(default)]
     purpose: Purpose,
+    #[serde(default)]
+    skip_after_resource_limit: bool,
+    baseline: Option<Spanned<String>>,
 }
 
-type RawVariant = BTreeMap<String, BTreeMap<String, toml::Value>>;
+type RawVariant = BTreeMap<Spanned<String>, BTreeMap<String, toml::Value>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -213,8 +223,23 @@ impl Suite {
                 }
             }
         }
-        let purpose = file.suite.purpose;
-        if problems.is_empty() { Ok(Self { repeats, purpose, cases }) } else { Err(problems) }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let variants = file.case.iter().flat_map(|c| &c.variants);
+        let engines = variants.flat_map(|v| v.get_ref().keys()).chain(&file.suite.baseline);
+        let named = engines.map(|e| (e.get_ref().clone(), e.span())).collect();
+        let Head { name, title, purpose, skip_after_resource_limit, baseline, .. } = file.suite;
+        Ok(Self {
+            repeats,
+            purpose,
+            name,
+            title,
+            ends_at_limit: skip_after_resource_limit,
+            baseline: baseline.map(Spanned::into_inner),
+            cases,
+            named,
+        })
     }
 }
 
@@ -377,6 +402,7 @@ fn variants(raw: &RawCase, problem: &mut Report<'_>) -> Vec<Variant> {
     for raw in &raw.variants {
         let mut variant = Variant::new();
         for (engine, settings) in raw.get_ref() {
+            let engine = engine.get_ref();
             let of_engine = variant.entry(engine.clone()).or_default();
             for (name, value) in settings {
                 let value = match value {

@@ -286,7 +286,8 @@ pub(super) fn runs(lines: &[Line]) -> BTreeMap<&'static str, Vec<Vec<Cell>>> {
             }
             Event::ActionHeld { label, key, .. } => add("held", label, Some(key), none, none),
             Event::ActionWaited { label, key } => add("waited", label, Some(key), none, none),
-            Event::ActionSkipped { label, because } => {
+            Event::RunPlanned { .. } => {}
+            Event::ActionSkipped { label, because, .. } => {
                 add("skipped", label, None, none, Some(because));
             }
         }

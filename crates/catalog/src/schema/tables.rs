@@ -233,7 +233,12 @@ pub(super) const TABLES: &[Table] = tables! {
     device_time "One row a profile replay. Empty where no profile replay ran; no value without a device that gives timestamps." {
         key VARCHAR "Key of the replay."
         generation INTEGER "Generation."
-        ns BIGINT "Device time of the instrumented rollout, ns; NULL where never measured."
+        ns BIGINT "Device time of the instrumented rollout, ns; NULL where there is none."
+        ms_per_step DOUBLE "Device time a step, over all worlds, ms. Not comparable between methods."
+        method VARCHAR "How the timestamps were had."
+        scope VARCHAR "What they cover."
+        combine VARCHAR "sum of all durations, or union of overlapping ones."
+        overlap_ns BIGINT "What overlaps, ns; NULL where only durations are known."
         reason VARCHAR "Why there is no value; NULL where there is one."
     }
     capacities "Calibrated buffer sizes of engines that need them. Empty: no calibration has run." {

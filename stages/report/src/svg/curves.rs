@@ -21,6 +21,8 @@ pub(crate) struct Panel {
 pub(crate) struct Series {
     /// Number of the column, for colour and shape.
     pub(crate) style: usize,
+    /// Whether it is drawn dashed: device time, beside the wall time of the same column (P026).
+    pub(crate) dashed: bool,
     /// Points in ascending order.
     pub(crate) points: Vec<Point>,
 }
@@ -71,8 +73,11 @@ fn curve(out: &mut String, s: &Series, x: &Scale, y: &Scale) {
         let lower = s.points.iter().rev().map(|p| (x.at(p.x), y.at(p.low)));
         let band = path(&mut upper.chain(lower));
         let line = path(&mut s.points.iter().map(|p| (x.at(p.x), y.at(p.middle))));
-        let _ =
-            write!(out, "<path class=\"band\" d=\"{band}Z\"/><path class=\"line\" d=\"{line}\"/>");
+        let dashes = if s.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+        let _ = write!(
+            out,
+            "<path class=\"band\" d=\"{band}Z\"/><path class=\"line\"{dashes} d=\"{line}\"/>"
+        );
     }
     for p in &s.points {
         let (px, py) = (x.at(p.x), y.at(p.middle));

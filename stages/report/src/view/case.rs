@@ -136,10 +136,16 @@ fn summary(ctx: &Ctx<'_>, cell: &Cell) -> Vec<[String; 3]> {
     }
     add("set-up", cell.setup_s.as_ref(), "s", &seconds);
     add("warm-up", cell.warmup_s.as_ref(), "s", &seconds);
+    let device = cell.device.as_ref().and_then(|d| d.counts());
+    add("device time per step", device, "ms", &per("ms"));
     for (name, memory) in &cell.memory {
         let name = if name == "ram" { "RAM".to_owned() } else { text::line(name) };
         let show = |v: f64| bytes(v.round() as u64);
         add(&format!("peak {name}"), memory.counts(), "bytes", &show);
+    }
+    if let Some(device) = cell.device.as_ref().filter(|d| d.counts().is_none()) {
+        let (word, why) = device.why_not();
+        out.push(["device time per step".to_owned(), word.to_owned(), text::line(&why)]);
     }
     out
 }

@@ -43,13 +43,18 @@ pub(crate) fn figures<'s>(
             } else {
                 format!("{} worlds", fixed.value)
             };
+            let mut curves = series(ctx, &cases, |c| c.size, |c| c.ms.as_ref(), "ms", root);
+            let mut dashed = series(ctx, &cases, |c| c.size, device, "ms of device time", root);
+            dashed.iter_mut().for_each(|s| s.dashed = true);
+            let note = if dashed.is_empty() { "" } else { "; dashed: device time" };
+            curves.append(&mut dashed);
             let p = Panel {
-                title: format!("{title}: time per step against bodies, {worlds}"),
+                title: format!("{title}: time per step against bodies, {worlds}{note}"),
                 x: "dynamic bodies".into(),
                 y: "ms per step".into(),
-                series: series(ctx, &cases, |c| c.size, |c| c.ms.as_ref(), "ms", root),
+                series: curves,
             };
-            push(&mut out, &p, &cases, format!("{title}, {worlds}"), &href);
+            push(&mut out, &p, &cases, format!("{title}, {worlds}{note}"), &href);
         }
         for (fixed, cases) in by_size {
             let s = words::counted(name, fixed.value);
@@ -73,6 +78,11 @@ pub(crate) fn figures<'s>(
         }
     }
     out
+}
+
+/// The device time of a cell.
+fn device(cell: &Cell) -> Option<&Summary> {
+    cell.device.as_ref()?.counts()
 }
 
 /// What all cases of one figure have in common.
@@ -130,7 +140,7 @@ fn series(
         // Cases that differ in their number of steps only stand at one place: keep one a place.
         points.dedup_by(|b, a| a.x == b.x);
         if !points.is_empty() {
-            out.push(Series { style, points });
+            out.push(Series { style, dashed: false, points });
         }
     }
     out

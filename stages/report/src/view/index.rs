@@ -120,6 +120,10 @@ pub(crate) fn performance<'a>(
         let rows = cases.clone().filter(|c| sizes.contains(&(c.scenario.as_str(), c.size)));
         out.push(table(ctx, &Metric::Rate, rows, root, room));
     }
+    let profiled = |c: &&Case| c.cells.iter().flatten().any(|x| x.device.is_some());
+    if cases.clone().any(|c| profiled(&c)) {
+        out.push(table(ctx, &Metric::Device, cases.clone().filter(profiled), root, room));
+    }
     out
 }
 

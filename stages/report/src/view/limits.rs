@@ -84,6 +84,14 @@ pub(crate) fn not_measured(ctx: &Ctx<'_>) -> Vec<String> {
             trials.len()
         ));
     }
+    let skipped = trials.iter().filter(|t| t.outcome == "skipped").count();
+    if skipped > 0 {
+        out.push(format!(
+            "{skipped} trial{} left out, though planned: after a limit that a smaller case met, for a \
+             failure that is known of this machine, or on request. Each says why.",
+            if skipped == 1 { " was" } else { "s were" }
+        ));
+    }
     let cells = || ctx.cases.cases.iter().flat_map(|c| c.cells.iter().flatten());
     let noisy: usize = cells().map(|c| c.noisy).sum();
     if noisy > 0 {
@@ -100,7 +108,7 @@ pub(crate) fn not_measured(ctx: &Ctx<'_>) -> Vec<String> {
     );
     if !ctx.cases.columns.iter().any(|c| c.group == Group::Gpu) {
         out.push("No GPU backend was measured, and no device time.".into());
-    } else if !trials.iter().any(|t| t.mode == "profile" && t.passed()) {
+    } else if !cells().any(|c| c.device.as_ref().is_some_and(|d| d.ms.is_some())) {
         out.push("Device time was not measured; all times are synchronised wall time.".into());
     }
     if !trials.iter().any(|t| t.mode == "memory") {

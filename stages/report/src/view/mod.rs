@@ -6,6 +6,7 @@ mod case;
 mod control;
 mod coverage;
 mod curves;
+mod device;
 mod differences;
 mod files;
 mod index;

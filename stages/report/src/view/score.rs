@@ -56,15 +56,18 @@ fn score(ctx: &Ctx<'_>, suite: &str, cases: &[&Case]) -> Option<SuiteScore> {
     if columns.len() < 2 {
         return None;
     }
-    let name = &ctx.input.words.baseline;
-    let baseline = columns.iter().copied().find(|i| ctx.cases.columns[*i].engine == *name);
+    let (name, several) = baseline(ctx, suite);
+    let baseline = columns.iter().copied().find(|i| ctx.cases.columns[*i].engine == name);
     let repeats = cases.iter().flat_map(|c| c.cells.iter().flatten()).map(|c| c.timed.len()).max();
     let smoke = repeats.unwrap_or(0) < 2;
     let others = columns.iter().filter(|i| Some(**i) != baseline);
     let row = |i: &usize| {
         let found = match (smoke, baseline) {
             (true, _) => Err("a smoke run: each case ran once, which ranks nothing".to_owned()),
-            (_, None) => Err(format!("the baseline {} is not in this suite", text::line(name))),
+            _ if several => {
+                Err(format!("the suite names several baselines: {}", text::line(&name)))
+            }
+            (_, None) => Err(format!("the baseline {} is not in this suite", text::line(&name))),
             (_, Some(b)) => of(&ctx.cases.columns, cases, *i, b),
         };
         let noisy: usize = cases.iter().filter_map(|c| c.cells[*i].as_ref()).map(|c| c.noisy).sum();
@@ -74,9 +77,26 @@ fn score(ctx: &Ctx<'_>, suite: &str, cases: &[&Case]) -> Option<SuiteScore> {
         suite: text::line(suite),
         cases: cases.len(),
         baseline: baseline
-            .map_or_else(|| text::line(name), |b| text::line(&ctx.cases.columns[b].name)),
+            .map_or_else(|| text::line(&name), |b| text::line(&ctx.cases.columns[b].name)),
         smoke,
         rows: others.map(row).collect(),
+    })
+}
+
+/// The baseline of a suite: its own, else the report's; and whether it names several.
+fn baseline(ctx: &Ctx<'_>, suite: &str) -> (String, bool) {
+    match ctx.input.baselines.get(suite) {
+        None => (ctx.input.words.baseline.clone(), false),
+        Some(names) => (names.iter().cloned().collect::<Vec<_>>().join(", "), names.len() > 1),
+    }
+}
+
+/// What a column left out of a case, and why; empty where it left nothing out.
+fn left_out(case: &Case, column: usize) -> String {
+    let failures = case.cells[column].iter().flat_map(|cell| cell.failures.keys());
+    let mut skipped = failures.filter(|(outcome, _)| outcome == "skipped");
+    skipped.next().map_or_else(String::new, |(_, why)| {
+        format!(" (skipped: {})", super::coverage::shorten(&text::line(why)))
     })
 }
 
@@ -99,10 +119,11 @@ fn of(columns: &[Column], cases: &[&Case], i: usize, baseline: usize) -> Result<
                 n => format!(" and {n} more"),
             };
             return Err(format!(
-                "{} did not complete {}, {}{others}",
+                "{} did not complete {}, {}{}{others}",
                 text::line(&columns[column].name),
                 text::line(&first.scenario),
-                words::case(first)
+                words::case(first),
+                left_out(first, column)
             ));
         }
     }

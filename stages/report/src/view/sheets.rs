@@ -29,6 +29,7 @@ pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<Vec<DataFile>, ReportE
         controls,
         samples,
         memory,
+        super::device::sheet,
         gates,
         settings,
         translations,

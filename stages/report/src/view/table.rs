@@ -76,6 +76,8 @@ pub(crate) enum Metric<'a> {
     Setup,
     /// Median peak of a memory metric.
     Memory(&'a str),
+    /// Median device time of profile replays.
+    Device,
 }
 
 /// The table of `metric` over `cases`. `depth` leads to the site's folder.
@@ -170,6 +172,15 @@ fn names(metric: &Metric<'_>) -> (&'static str, String, String, &'static str) {
                 .into(),
             "performance",
         ),
+        Metric::Device => (
+            "device",
+            "Device time".into(),
+            "Median time of one physics step of all worlds on the device\u{2019}s own clock, in \
+             milliseconds, from separate profile replays. Methods differ in what they cover; profiling \
+             changes how work is scheduled, so it may exceed the time per step. It enters no score."
+                .into(),
+            "device",
+        ),
         Metric::Memory(name) => {
             let (what, note) = match *name {
                 "ram" => (
@@ -209,6 +220,7 @@ fn summary<'c>(metric: &Metric<'_>, cell: &'c Cell) -> Option<&'c Summary> {
         Metric::Rate => cell.rate.as_ref(),
         Metric::Setup => cell.setup_s.as_ref(),
         Metric::Memory(name) => cell.memory.get(*name)?.counts(),
+        Metric::Device => cell.device.as_ref()?.counts(),
     }
 }
 
@@ -235,6 +247,7 @@ fn row(ctx: &Ctx<'_>, metric: &Metric<'_>, case: &Case, root: &str, scale: Optio
             }
             let mut view = match metric {
                 Metric::Memory(name) => memory_cell(ctx, cell, name),
+                Metric::Device => super::device::cell(cell),
                 _ => time_cell(ctx, metric, cell),
             };
             view.anchor.clone_from(&ctx.cases.columns[i].id);

@@ -16,6 +16,7 @@ pub(crate) fn outcome(word: &str) -> String {
         "timed_out" => "timed out",
         "out_of_memory" => "out of memory",
         "not_run" => "not run",
+        "skipped" => "skipped",
         "unreadable" => "unreadable",
         other => return text::line(other),
     }
@@ -26,7 +27,7 @@ pub(crate) fn outcome(word: &str) -> String {
 pub(crate) fn tone(word: &str) -> &'static str {
     match word {
         "ok" => "good",
-        "unsupported" | "refused" | "not_run" => "quiet",
+        "unsupported" | "refused" | "not_run" | "skipped" => "quiet",
         _ => "bad",
     }
 }

@@ -5,7 +5,8 @@ use crate::duck::Cell;
 use crate::error::CatalogError;
 use crate::source::Source;
 use sim_engine_protocol::{
-    Accuracy, JobResult, Mode, Precision, SnapshotPhase, Status as JobStatus,
+    Accuracy, Combine, JobResult, Mode, Precision, ProfileReport, SnapshotPhase,
+    Status as JobStatus,
 };
 use sim_model::{Record, Status};
 
@@ -53,8 +54,7 @@ impl Tables {
         }
         self.memory(&key, generation, result);
         if let Some(profile) = &result.profile {
-            let why = format!("device timestamps: {}", profile.device_timestamps);
-            self.add("device_time", row![&key, generation, None::<u64>, why]);
+            self.add("device_time", device_time(&key, generation, profile));
         }
         Ok(())
     }
@@ -212,4 +212,33 @@ impl Asked<'_> {
         let value = self.component(&format!("args.{name}"))?;
         Some(value.trim_matches('"').to_owned())
     }
+}
+
+/// What a profile replay found. Without timestamps every number is absent.
+fn device_time(key: &str, generation: u32, profile: &ProfileReport) -> Vec<Cell> {
+    let (time, why) = match profile {
+        ProfileReport::Timestamps(time) => (Some(time), None),
+        ProfileReport::None { reason } | ProfileReport::Unavailable { reason } => {
+            (None, Some(format!("{}: {reason}", profile.capability())))
+        }
+    };
+    let combined = |t: &sim_engine_protocol::DeviceTime| match t.combine {
+        Combine::Sum => Some(t.sum_ns),
+        Combine::Union => t.union_ns,
+    };
+    let combine = time.map(|t| match t.combine {
+        Combine::Sum => "sum",
+        Combine::Union => "union",
+    });
+    row![
+        key,
+        generation,
+        time.and_then(combined),
+        time.map(|t| t.ms_per_step),
+        time.map(|t| t.method.as_str()),
+        time.map(|t| t.scope.as_str()),
+        combine,
+        time.and_then(|t| t.overlap_ns),
+        why
+    ]
 }

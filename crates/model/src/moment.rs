@@ -1,6 +1,6 @@
-//! Moments as RFC 3339 texts, which attestations and research crates want.
+//! Moments as texts, from milliseconds since 1970 UTC.
 
-/// `2026-11-30T20:15:00.250Z`, from milliseconds since 1970 UTC.
+/// `2026-11-30T20:15:00.250Z` (RFC 3339), which attestations and research crates want.
 pub fn rfc3339(unix_ms: u64) -> String {
     let (seconds, ms) = (unix_ms / 1000, unix_ms % 1000);
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -17,6 +17,12 @@ pub fn rfc3339(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{ms:03}Z")
 }
 
+/// `2026-11-30 20:15 UTC`, for reasons that people read.
+pub fn day_and_minute(unix_ms: u64) -> String {
+    let text = rfc3339(unix_ms);
+    format!("{} {} UTC", &text[..10], &text[11..16])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +32,6 @@ mod tests {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000Z");
         assert_eq!(rfc3339(951_782_400_001), "2000-02-29T00:00:00.001Z");
         assert_eq!(rfc3339(1_796_069_700_250), "2026-11-30T20:15:00.250Z");
+        assert_eq!(day_and_minute(1_796_069_700_250), "2026-11-30 20:15 UTC");
     }
 }
