@@ -71,7 +71,8 @@ pub struct Shown {
     pub scene: String,
     /// Moving bodies of the capture.
     pub bodies: u64,
-    /// Moving bodies drawn in the last frame: all of them, but for those whose pose is not finite.
+    /// Moving bodies drawn in the last frame: all of them, but for those whose pose is not finite and
+    /// for links without a shape.
     pub rendered_bodies: u64,
     /// Frames of the animation.
     pub frames: u64,

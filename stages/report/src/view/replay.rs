@@ -193,7 +193,8 @@ fn notes(ctx: &Ctx<'_>, list: &[&Replay]) -> Vec<String> {
         if s.rendered_bodies < s.bodies {
             let missing = s.bodies - s.rendered_bodies;
             out.push(format!(
-                "{name}: {missing} bodies end without a finite pose and are not drawn."
+                "{name}: {missing} of the moving bodies are not drawn; they have no shape or end \
+                 without a finite pose."
             ));
         }
         if let Some(why) = &s.no_track {
