@@ -28,6 +28,8 @@ pub(crate) struct ActionDir {
     pub(crate) path: PathBuf,
     /// Stored trees that the action must be able to read.
     pub(crate) stores: Vec<PathBuf>,
+    /// Names of links to sources beside `in/`.
+    pub(crate) names: Vec<OsString>,
 }
 
 /// A source that no longer is what its key says.
@@ -42,7 +44,7 @@ pub(crate) fn prepare(
     verify: bool,
     path: &Path,
 ) -> Result<std::result::Result<ActionDir, SourceChanged>> {
-    let mut dir = ActionDir { path: path.to_path_buf(), stores: Vec::new() };
+    let mut dir = ActionDir { path: path.to_path_buf(), stores: Vec::new(), names: Vec::new() };
     let mut inputs = BTreeMap::new();
     let tells_more = action.inputs.values().any(|i| *i == PlannedInput::Provenance);
     for (name, input) in &action.inputs {
@@ -205,7 +207,7 @@ impl ActionDir {
 
     /// A source of a `command` is also found under its own name, so that
     /// `run = ["python3", "analyse.py"]` works as it does in the project's root.
-    fn source_link(&self, action: &PlannedAction, name: &str, source: &str) -> Result<()> {
+    fn source_link(&mut self, action: &PlannedAction, name: &str, source: &str) -> Result<()> {
         let source = source.trim_matches('/');
         let reserved = [REQUEST, "status.json", "", "."];
         let first = source.split('/').next().unwrap_or_default();
@@ -227,8 +229,9 @@ impl ActionDir {
                 return Ok(());
             }
         }
-        if std::os::unix::fs::symlink(format!("{up}in/{name}"), &link).is_err() {
-            // As above: reachable through the outer one.
+        // Where it cannot be made, it is as above: reachable through the outer one.
+        if std::os::unix::fs::symlink(format!("{up}in/{name}"), &link).is_ok() && up.is_empty() {
+            self.names.push(source.into());
         }
         Ok(())
     }

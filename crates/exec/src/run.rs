@@ -243,7 +243,7 @@ impl Context<'_> {
             match prepared {
                 Ok(dir) => {
                     let done = self.run_in(action, &resolved, &dir, store)?;
-                    *place = work.again();
+                    *place = work.again(&dir.names);
                     return Ok(done);
                 }
                 Err(SourceChanged) => {

@@ -10,6 +10,7 @@ use crate::sandbox::{POINTS, PRIVATE_SHM, PRIVATE_TMP};
 use fs_err as fs;
 use rustix::fs::{Mode, OFlags};
 use sim_store::{Scratch, Store};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -102,20 +103,25 @@ impl Workplace {
     }
 
     /// The same for another action; nothing when the last one left something behind. Then, or when
-    /// anything cannot be told for sure, all of it is removed.
-    pub(crate) fn again(self) -> Option<Self> {
-        self.renew().is_ok_and(|renewed| renewed).then_some(self)
+    /// anything cannot be told for sure, all of it is removed. `links` are names of links in the top
+    /// that whoever gave the action its inputs made there.
+    pub(crate) fn again(self, links: &[OsString]) -> Option<Self> {
+        self.renew(links).is_ok_and(|renewed| renewed).then_some(self)
     }
 
     /// Nothing is removed or made before everything was looked at.
-    fn renew(&self) -> io::Result<bool> {
+    fn renew(&self, own: &[OsString]) -> io::Result<bool> {
         let top = self.path();
         if !self.exact {
             return Ok(false);
         }
+        let mut links = Vec::new();
         for entry in std::fs::read_dir(top)? {
-            let name = entry?.file_name();
-            if name != REQUEST && !FOLDERS.iter().any(|f| name == **f) {
+            let entry = entry?;
+            let name = entry.file_name();
+            if own.contains(&name) && entry.file_type()?.is_symlink() {
+                links.push(entry.path());
+            } else if name != REQUEST && !FOLDERS.iter().any(|f| name == **f) {
                 return Ok(false);
             }
         }
@@ -140,7 +146,6 @@ impl Workplace {
         if !request.is_file() || request.nlink() != 1 {
             return Ok(false);
         }
-        let mut links = Vec::new();
         for entry in std::fs::read_dir(top.join("in"))? {
             let entry = entry?;
             if !entry.file_type()?.is_symlink() {
@@ -200,19 +205,25 @@ mod tests {
         fs::write(place.path().join("out/x"), "").expect("write");
         // As a run does, whatever the action did.
         fs::set_permissions(place.path(), std::fs::Permissions::from_mode(MODE)).expect("chmod");
-        let place = place.again().expect("as it was made");
+        let place = place.again(&[]).expect("as it was made");
         assert_eq!(fs::read_dir(place.path().join("in")).expect("in").count(), 0);
         assert_eq!(fs::read_dir(place.path().join("out")).expect("out").count(), 0);
         fs::write(place.path().join(REQUEST), "{}").expect("write");
+        symlink("in/a", place.path().join("source")).expect("link");
+        let place = place.again(&["source".into()]).expect("its own link");
+        assert!(!place.path().join("source").is_symlink());
+        fs::write(place.path().join(REQUEST), "{}").expect("write");
         fs::remove_dir(place.path().join("out")).expect("taken");
-        assert!(place.again().is_some());
+        assert!(place.again(&[]).is_some());
     }
 
     #[test]
     fn any_trace_ends_it() {
         let mode = |m| std::fs::Permissions::from_mode(m);
         type Trace<'t> = (&'t str, &'t dyn Fn(&Path));
-        let traces: [Trace<'_>; 11] = [
+        let traces: [Trace<'_>; 13] = [
+            ("a link that nobody was given", &|p| symlink("/x", p.join("other")).expect("link")),
+            ("a file in place of a link", &|p| fs::write(p.join("source"), "").expect("write")),
             ("a file", &|p| fs::write(p.join("status.json"), "").expect("write")),
             ("a file in home", &|p| fs::write(p.join("home/x"), "").expect("write")),
             ("a file in its /tmp", &|p| fs::write(p.join("private-tmp/x"), "").expect("write")),
@@ -245,7 +256,7 @@ mod tests {
             let (_dir, _store, place) = fresh();
             let path = place.path().to_path_buf();
             leave(&path);
-            assert!(place.again().is_none(), "{what}");
+            assert!(place.again(&["source".into()]).is_none(), "{what}");
             assert!(!path.exists(), "{what}");
             let victim = path.with_file_name("victim").join("l");
             assert!(
