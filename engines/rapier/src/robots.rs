@@ -99,8 +99,8 @@ impl Recipe {
             &mut physics.impulse_joints,
             MjcfMultibodyOptions::DISABLE_SELF_CONTACTS,
         );
-        // Rapier damps every coordinate of a multibody unless told otherwise, the base's as well, and
-        // the loader tells it only of joints whose damping is not zero.
+        // Rapier damps every rotation of a multibody unless told otherwise, the base's as well, and the
+        // loader tells it only of joints whose damping is not zero.
         for (joint, handle) in robot.joints.iter().zip(&handles.joints) {
             let dropped = || EngineError::failed("a joint of the robot closes a loop");
             let handle = handle.joint.ok_or_else(dropped)?;
