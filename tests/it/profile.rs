@@ -96,7 +96,17 @@ fn a_processor_has_no_device_time() {
     let rows = device_rows(&env);
     assert!(rows.contains(",2,0,,,,\"\",\"none: the backend cpu runs on the processor"), "{rows}");
     let page = std::fs::read_to_string(env.path("out/fake/index.html")).expect("the site");
-    assert!(page.contains("<b>Device time.</b>") && !page.contains("stroke-dasharray"));
+    assert!(!page.contains("<b>Device time.</b>") && !page.contains("stroke-dasharray"));
+    assert!(page.contains("No GPU backend was measured, and no device time."));
+    let cases = std::fs::read_dir(env.path("out/fake/cases")).expect("pages of cases");
+    for case in cases.flatten() {
+        let page = std::fs::read_to_string(case.path()).expect("a page");
+        assert!(
+            page.contains("the backend cpu runs on the processor"),
+            "{}",
+            case.path().display()
+        );
+    }
 }
 
 /// P084, P091 to P093: what a profiler lost, overflowed or made up is an error of the replay; the timed

@@ -87,6 +87,30 @@ fn what_ended_is_kept_and_the_history_tells() {
     ran.assert_ran(&[&trial(12), &trial(6)]);
 }
 
+/// A limit that the resumed run met is a limit of this one: what asks for no less is left out, and what
+/// met it does not run again.
+#[test]
+fn a_limit_that_was_met_before_still_rules_out() {
+    let suite = SUITE.replace("name =", "skip_after_resource_limit = true\nname =");
+    let hangs = "{\"behaviour\": \"hang\", \"above\": 5}";
+    let env = fake::project(&Fake {
+        scripts: &[("good", hangs)],
+        suite: &suite,
+        trial: "timeout = \"3s\"",
+        ..Fake::default()
+    });
+    let six = trial(6);
+    let ran = env.run(&["--only", &six]);
+    ran.out.expect(4);
+    assert_eq!(ran.ended(&six).0, Status::TimedOut);
+    let ran = env.run(&["--resume", "last"]);
+    ran.out.expect(4);
+    let trials: Vec<String> = ran.ran().into_iter().filter(|l| l.starts_with("trial[")).collect();
+    assert_eq!(trials, [trial(3), trial(4)]);
+    let why = format!("likely a timeout: {six} ended so: it ran longer than its timeout of 3 s");
+    assert_eq!(ran.skipped(), [(trial(12), why)]);
+}
+
 /// P145: refused, with the name of what is not as it was, and nothing is run.
 #[test]
 fn refused_where_something_is_not_as_it_was() {

@@ -1,21 +1,22 @@
 //! Does a log tell of an allocation that failed? Programs that die of it leave a signal or an exit
 //! code, which alone says nothing of memory (P147).
 
-/// What runtimes print when they cannot have the memory they ask for, with whose words they are.
+/// What runtimes print when they cannot have the memory they ask for, in small letters, with whose words
+/// they are; the second part stands somewhere after the first.
 const WORDS: [(&str, &str); 7] = [
     // Rust's handler of failed allocations, before it aborts.
     ("memory allocation of ", " bytes failed"),
     // libstdc++ and libc++, on an exception that nobody catches.
     ("std::bad_alloc", ""),
     // Python.
-    ("MemoryError", ""),
+    ("memoryerror", ""),
     // NumPy.
-    ("Unable to allocate ", " for an array"),
-    // MuJoCo's mju_error.
-    ("could not allocate memory", ""),
+    ("unable to allocate ", " for an array"),
+    // MuJoCo: "Could not allocate memory", "Could not allocate mjData".
+    ("could not allocate m", ""),
     // PyTorch and CUDA's runtime.
-    ("CUDA out of memory", ""),
-    ("CUDA_ERROR_OUT_OF_MEMORY", ""),
+    ("cuda out of memory", ""),
+    ("cuda_error_out_of_memory", ""),
 ];
 
 /// How much of the end of a log is looked at, bytes.
@@ -25,8 +26,9 @@ const END: usize = 64 << 10;
 pub(crate) fn failed(log: &[u8]) -> Option<String> {
     let end = String::from_utf8_lossy(&log[log.len().saturating_sub(END)..]);
     let tells = |line: &&str| {
+        let small = line.to_ascii_lowercase();
         WORDS.iter().any(|(first, then)| {
-            line.split_once(first).is_some_and(|(_, rest)| rest.contains(then))
+            small.split_once(first).is_some_and(|(_, rest)| rest.contains(then))
         })
     };
     let line = end.lines().rev().find(tells)?.trim();
@@ -44,6 +46,7 @@ mod tests {
             "memory allocation of 17179869184 bytes failed",
             "terminate called after throwing an instance of 'std::bad_alloc'",
             "MemoryError",
+            "ERROR: Could not allocate mjData",
             "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array with shape (1,)",
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB",
         ] {

@@ -190,7 +190,7 @@ pub struct Draft {
     /// Timeout; the stage's or the default where absent.
     pub timeout: Option<Duration>,
     /// Series of growing measured actions that it belongs to.
-    pub series: Option<Series>,
+    pub series: Option<Box<Series>>,
 }
 
 impl Draft {

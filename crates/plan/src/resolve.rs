@@ -185,7 +185,7 @@ fn planned(
         after: d.after.iter().filter_map(global).collect(),
         order: d.order,
         export: d.export,
-        series: d.series.map(Box::new),
+        series: d.series,
         skip: None,
     }
 }

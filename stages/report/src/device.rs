@@ -25,6 +25,11 @@ impl Device {
         self.ms.as_ref().filter(|ms| ms.n >= self.needed && self.methods.len() == 1)
     }
 
+    /// Whether there is more to say than that the backend has no device.
+    pub(crate) fn says_something(&self) -> bool {
+        self.ms.is_some() || !self.absent.iter().all(|why| why.starts_with("none: "))
+    }
+
     /// Why nothing counts, in a word and in full.
     pub(crate) fn why_not(&self) -> (&'static str, String) {
         let list = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join("; ");

@@ -359,13 +359,13 @@ impl Expansion<'_> {
             draft.after.extend(after.or(self.probe));
             draft.order = order(self.cell.seed, self.engine, &name, run, mode);
             draft.timeout = Some(self.cell.timeout.unwrap_or(timeout(self.backend, size)));
-            draft.series = Some(Series {
+            draft.series = Some(Box::new(Series {
                 case: format!("{}:{}:{size}:{}", self.engine, case.scenario, run.worlds),
                 same: SAME,
                 pace: PACE,
                 grows: GROWS,
                 ends_at_limit: self.ends_at_limit,
-            });
+            }));
             self.drafts.push(draft);
             self.drafts.len() - 1
         };
