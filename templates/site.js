@@ -99,7 +99,7 @@
   function highlighting() {
     document.querySelectorAll(".legend li").forEach(function (item) {
       var set = function (on) {
-        document.querySelectorAll(".panels .chart > g").forEach(function (g) {
+        document.querySelectorAll(".panels .chart > g[class]").forEach(function (g) {
           g.classList.toggle("dimmed", on && !g.classList.contains("s" + item.dataset.style));
         });
       };
@@ -123,7 +123,52 @@
     });
   }
 
+  // Scripts that only a replay needs are loaded when a reader asks for one.
+  var scripts = {};
+  function load(src) {
+    if (!scripts[src]) {
+      scripts[src] = new Promise(function (done, failed) {
+        var script = document.createElement("script");
+        script.src = src;
+        script.onload = done;
+        script.onerror = function () { failed(new Error(src + " could not be loaded")); };
+        document.head.appendChild(script);
+      });
+    }
+    return scripts[src];
+  }
+
+  function replays() {
+    var own = document.querySelector("script[src$='assets/site.js']");
+    var assets = own ? own.getAttribute("src").replace(/site\.js$/, "") : "assets/";
+    document.querySelectorAll(".open3d").forEach(function (button) {
+      var figure = button.closest("figure"), box = figure.querySelector(".in3d");
+      var views = Array.prototype.slice.call(figure.querySelectorAll("[data-track]"));
+      var rest = figure.querySelectorAll(".views, .film");
+      var show = function (on) {
+        rest.forEach(function (el) { el.hidden = on; });
+        button.hidden = on;
+        box.hidden = !on;
+      };
+      button.hidden = false;
+      button.addEventListener("click", function () {
+        button.disabled = true;
+        load(assets + "vendor/three.js")
+          .then(function () { return load(assets + "replay.js"); })
+          .then(function () { return Promise.all(views.map(function (v) { return load(v.dataset.src); })); })
+          .then(function () {
+            show(true);
+            SimReplay.open(box, views.map(function (v) {
+              return { name: v.dataset.name, style: v.dataset.style, text: SimTracks[v.dataset.track] };
+            }), function () { show(false); button.focus(); });
+          })
+          .catch(function (e) { box.hidden = false; box.textContent = String(e.message || e); })
+          .then(function () { button.disabled = false; });
+      });
+    });
+  }
+
   document.addEventListener("DOMContentLoaded", function () {
-    [themes, tips, filters, sorting, highlighting, copying].forEach(function (f) { f(); });
+    [themes, tips, filters, sorting, highlighting, copying, replays].forEach(function (f) { f(); });
   });
 })();

@@ -92,7 +92,9 @@ pub(crate) fn scene(data: &[u8]) {
         assert!(body.shape.lowest_point(&pose).is_finite());
         assert!(pose.transform([1.0, 2.0, 3.0]).iter().all(|x| x.is_finite()));
     }
-    assert!(scene.dynamic_count() <= scene.bodies.len());
+    let links = scene.robot.as_ref().map_or(0, |r| r.links.len());
+    assert!(scene.dynamic_count() <= scene.bodies.len() + links);
+    assert_eq!(scene.movers().count(), scene.dynamic_count());
     let again = serde_json::to_vec(&scene).expect("a valid scene can be written");
     let second: Scene = serde_json::from_slice(&again).expect("what was written can be read");
     assert_eq!(second, scene);

@@ -9,7 +9,7 @@ const SPACING: f64 = 1.5;
 /// kg.
 const MASS: f64 = 1.0;
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, _rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, _rng: &mut Rng) {
     let columns = size.div_ceil(HEIGHT);
     let side = (1..).find(|s: &u64| s * s >= columns).unwrap_or(1);
     let middle = (side - 1) as f64 / 2.0;

@@ -71,7 +71,7 @@ pub(crate) fn solve_radius(wanted: u64, courses: u64) -> f64 {
     low as f64 / 1000.0
 }
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, _rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, _rng: &mut Rng) {
     let courses = courses(size);
     let radius = solve_radius(size - 1, courses);
     let rings = rings(radius);

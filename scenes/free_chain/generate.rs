@@ -15,7 +15,7 @@ const INERTIA: [f64; 3] = [0.001_666_666_666_666_666_7, 0.021_666_666_666_666_66
 
 /// Neither the chains nor links two apart come near each other within two seconds: a link's
 /// collision shape is a small ball at its centre.
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     scene.reference(Reference::FreeChain);
     scene.gravity([0.0; 3]);
     let chains = size.div_ceil(LINKS);
@@ -43,7 +43,7 @@ pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
     }
 }
 
-fn link_body(scene: &mut Builder, position: [f64; 3], velocity: [f64; 3], spin: [f64; 3]) {
+fn link_body(scene: &mut Builder<'_>, position: [f64; 3], velocity: [f64; 3], spin: [f64; 3]) {
     let body = scene.body(Shape::Sphere { radius: 0.05 }, MASS, position);
     body.inertia = INERTIA;
     body.linear_velocity = velocity;

@@ -8,7 +8,7 @@ use sim_engine_protocol::{Reference, Shape};
 const SPACING: f64 = 2.0;
 const DENSITY: f64 = 1000.0;
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     scene.contact_free();
     scene.reference(Reference::FreeFall);
     let side = (1..).find(|s: &u64| s * s >= size).unwrap_or(1);

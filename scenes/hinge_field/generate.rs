@@ -12,7 +12,7 @@ const HALF: f64 = 0.4;
 /// kg.
 const MASS: f64 = 1.0;
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     let side = (1..).find(|s: &u64| s * s >= size).unwrap_or(1);
     let middle = (side - 1) as f64 / 2.0;
     scene.ground((middle + 1.0) * SPACING);

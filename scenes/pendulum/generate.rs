@@ -15,7 +15,7 @@ const MASS: f64 = 1.0;
 /// far from the upright point, where any error grows without bound.
 const ANGLES: (f64, f64) = (std::f64::consts::PI / 6.0, std::f64::consts::PI * 2.0 / 3.0);
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     scene.reference(Reference::Pendulum);
     let side = (1..).find(|s: &u64| s * s >= size).unwrap_or(1);
     let middle = (side - 1) as f64 / 2.0;

@@ -36,7 +36,7 @@ fn lanes(columns: u64, pitch: f64, base: u64) -> [f64; 2] {
     [half.saturating_sub(2), (half + 1).min(columns - 1)].map(|c| (c as f64 - middle) * pitch)
 }
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, _rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, _rng: &mut Rng) {
     let (base, columns, rows, mut left) = grid(size);
     let r = base as f64 / 7.0;
     let pitch = base as f64 + 2.0;

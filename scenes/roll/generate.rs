@@ -12,7 +12,7 @@ const G: f64 = 9.81;
 const FRICTION: f64 = 0.5;
 const DENSITY: f64 = 1000.0;
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     scene.reference(Reference::Roll);
     scene.gravity([G * libm::sin(SLOPE), 0.0, -G * libm::cos(SLOPE)]);
     for k in 0..size {

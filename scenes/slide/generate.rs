@@ -16,7 +16,7 @@ const SPEED: f64 = 1.0;
 /// Friction of the boxes above the friction angle; 0.364 would hold them.
 const SLIPPERY: (f64, f64) = (0.1, 0.25);
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     scene.reference(Reference::Slide);
     let (sin, cos) = (libm::sin(SLOPE), libm::cos(SLOPE));
     scene.gravity([G * sin, 0.0, -G * cos]);

@@ -10,7 +10,7 @@ const JITTER: f64 = 0.04;
 /// kg.
 const MASS: f64 = 1.0;
 
-pub(crate) fn generate(scene: &mut Builder, size: u64, rng: &mut Rng) {
+pub(crate) fn generate(scene: &mut Builder<'_>, size: u64, rng: &mut Rng) {
     scene.ground(lattice_extent(size, SPACING));
     for mut place in lattice(size, SPACING) {
         place[0] += rng.range(-JITTER, JITTER);

@@ -1,18 +1,47 @@
 //! What generators build scenes with.
 
-use sim_engine_protocol::{Body, BodyKind, Hinge, Reference, SCENE_FORMAT, Scene, Shape};
+use crate::mjcf::{Model, Start};
+use crate::scenario::{SourceFiles, SourcePin};
+use sim_engine_protocol::{
+    Body, BodyKind, Hinge, ROBOT_FORMAT, Reference, RobotSource, SCENE_FORMAT, Scene, Shape,
+};
 use std::f64::consts::PI;
 
 /// Friction of every surface unless a scenario says otherwise.
 const FRICTION: f64 = 0.5;
 
 /// A scene under construction.
-pub(crate) struct Builder {
+pub(crate) struct Builder<'a> {
     scene: Scene,
+    source: Option<(&'a SourcePin, &'a SourceFiles)>,
+    problem: Option<String>,
 }
 
-impl Builder {
-    pub(crate) fn new(name: &str, timestep: f64) -> Self {
+/// What a robot's recipe makes of its source.
+pub(crate) struct Recipe {
+    /// Name of the robot.
+    pub(crate) name: &'static str,
+    /// The model as it is to be written.
+    pub(crate) model: Model,
+    /// Angles of all hinges at the start, rad, in the order of bodies.
+    pub(crate) angles: Vec<f64>,
+    /// Targets of all servos, rad, in their order.
+    pub(crate) targets: Vec<f64>,
+    /// Height of the base when it stands, m.
+    pub(crate) standing_height: f64,
+    /// What differs from the source, in words.
+    pub(crate) changes: &'static [&'static str],
+}
+
+/// How far a robot's lowest point starts above the floor, m (P243).
+const CLEARANCE: f64 = 0.003;
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(
+        name: &str,
+        timestep: f64,
+        source: Option<(&'a SourcePin, &'a SourceFiles)>,
+    ) -> Self {
         let scene = Scene {
             format: SCENE_FORMAT,
             name: name.to_owned(),
@@ -22,12 +51,45 @@ impl Builder {
             bodies: Vec::new(),
             hinges: Vec::new(),
             reference: None,
+            robot: None,
         };
-        Builder { scene }
+        Builder { scene, source, problem: None }
     }
 
-    pub(crate) fn finish(self) -> Scene {
-        self.scene
+    /// The scene, or why a recipe could not make it.
+    pub(crate) fn finish(self) -> Result<Scene, String> {
+        self.problem.map_or(Ok(self.scene), Err)
+    }
+
+    /// Puts in a robot on the ground, which a recipe makes of the scenario's source.
+    pub(crate) fn robot(&mut self, recipe: fn(&SourceFiles) -> Result<Recipe, String>) {
+        self.ground(0.0);
+        let (timestep, gravity) = (self.scene.timestep, self.scene.gravity);
+        let made = self.source.ok_or_else(|| "its source model was not given".to_owned());
+        let made = made.and_then(|(pin, files)| {
+            let recipe = recipe(files)?;
+            let source = RobotSource {
+                package: pin.package.clone(),
+                version: pin.version.clone(),
+                file: pin.file.clone(),
+                sha256: pin.sha256.clone(),
+                model: pin.model.clone(),
+                licence: pin.licence.clone(),
+                changes: recipe.changes.iter().map(|c| (*c).to_owned()).collect(),
+            };
+            let start = Start {
+                name: recipe.name,
+                angles: &recipe.angles,
+                targets: &recipe.targets,
+                clearance: CLEARANCE,
+                standing_height: recipe.standing_height,
+            };
+            recipe.model.robot(&start, source, timestep, gravity)
+        });
+        match made {
+            Ok(robot) => (self.scene.format, self.scene.robot) = (ROBOT_FORMAT, Some(robot)),
+            Err(problem) => self.problem = Some(problem),
+        }
     }
 
     /// Declares that nothing will ever touch.
@@ -108,6 +170,7 @@ pub(crate) fn volume(shape: &Shape) -> f64 {
         Shape::Capsule { radius: r, half_length: l } => {
             PI * r * r * 2.0 * l + 4.0 / 3.0 * PI * r * r * r
         }
+        Shape::Cylinder { radius: r, half_length: l } => PI * r * r * 2.0 * l,
     }
 }
 
@@ -126,6 +189,10 @@ pub(crate) fn inertia(shape: &Shape, mass: f64) -> [f64; 3] {
             let across = cylinder * (0.25 * r * r + l * l / 3.0)
                 + caps * (0.4 * r * r + l * l + 0.75 * l * r);
             [across, across, along]
+        }
+        Shape::Cylinder { radius: r, half_length: l } => {
+            let across = mass * (0.25 * r * r + l * l / 3.0);
+            [across, across, 0.5 * mass * r * r]
         }
     }
 }

@@ -5,15 +5,18 @@
 //! [`Rng`], trigonometry from the `libm` crate, everything else is IEEE arithmetic.
 
 mod build;
+mod mjcf;
 mod rng;
 mod scenario;
 
 pub(crate) use build::Builder;
 pub(crate) use rng::Rng;
-pub use scenario::{Scenario, SceneError, find, scenarios, to_canonical_json};
+pub use scenario::{
+    Scenario, SceneError, SourceFiles, SourcePin, find, scenarios, to_canonical_json,
+};
 
-/// Fills a builder with exactly the given number of dynamic bodies.
-pub(crate) type Generate = fn(&mut Builder, u64, &mut Rng);
+/// Fills a builder with exactly the given number of dynamic bodies, or robots.
+pub(crate) type Generate = fn(&mut Builder<'_>, u64, &mut Rng);
 
 include!(concat!(env!("OUT_DIR"), "/folders.rs"));
 

@@ -28,7 +28,41 @@ pub struct Scenario {
     pub max_size: u64,
     /// Its gates.
     pub gates: Gates,
+    /// The published model it is made of, where it is made of one.
+    pub source: Option<SourcePin>,
     generate: Generate,
+}
+
+/// A published model within a file of the Python Package Index, by digest.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourcePin {
+    /// Package.
+    pub package: String,
+    /// Exact version.
+    pub version: String,
+    /// File name: a wheel.
+    pub file: String,
+    /// SHA-256 of the file, hexadecimal.
+    pub sha256: String,
+    /// Path of the model within the file.
+    pub model: String,
+    /// Path of a file with its keyframes, where they are not in the model.
+    #[serde(default)]
+    pub keys: Option<String>,
+    /// SPDX identifier of the model's licence.
+    pub licence: String,
+    /// Path of the licence's text within the file.
+    pub licence_file: String,
+}
+
+/// The texts that a pin names.
+#[derive(Clone, Debug, Default)]
+pub struct SourceFiles {
+    /// The model.
+    pub model: String,
+    /// The file with its keyframes, where that is another one.
+    pub keys: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -44,13 +78,15 @@ struct SceneFile {
     max_size: u64,
     #[serde(default)]
     gates: Gates,
+    #[serde(default)]
+    source: Option<SourcePin>,
 }
 
 /// Why there is no scene.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// The size is outside what the scenario is made for.
-    #[error("size = {size}: {scenario} takes from {min} to {max} dynamic bodies")]
+    #[error("size = {size}: {scenario} takes from {min} to {max} bodies or robots")]
     Size {
         /// Scenario name.
         scenario: &'static str,
@@ -60,6 +96,14 @@ pub enum SceneError {
         min: u64,
         /// Largest.
         max: u64,
+    },
+    /// The source is not what the recipe takes.
+    #[error("{scenario}: {problem}")]
+    Source {
+        /// Scenario name.
+        scenario: &'static str,
+        /// What is wrong with it.
+        problem: String,
     },
     /// The arguments lead to a scene that breaks its own contract.
     #[error("{scenario}: {}", list(.problems))]
@@ -94,6 +138,7 @@ pub fn scenarios() -> &'static [Scenario] {
                 min_size: file.min_size,
                 max_size: file.max_size,
                 gates: file.gates,
+                source: file.source,
                 generate,
             }
         };
@@ -107,15 +152,28 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
 }
 
 impl Scenario {
-    /// The scene with exactly `size` dynamic bodies and a timestep of `dt` seconds.
+    /// The scene of size `size` with a timestep of `dt` seconds: exactly so many dynamic bodies,
+    /// or robots.
     pub fn generate(&self, size: u64, seed: u64, dt: f64) -> Result<Scene, SceneError> {
+        self.generate_from(size, seed, dt, None)
+    }
+
+    /// The same, of a scenario that is made of a published model: `files` are what
+    /// [`Scenario::source`] names.
+    pub fn generate_from(
+        &self,
+        size: u64,
+        seed: u64,
+        dt: f64,
+        files: Option<&SourceFiles>,
+    ) -> Result<Scene, SceneError> {
         let (scenario, min, max) = (self.name, self.min_size, self.max_size);
         if !(min..=max).contains(&size) {
             return Err(SceneError::Size { scenario, size, min, max });
         }
-        let mut builder = Builder::new(scenario, dt);
+        let mut builder = Builder::new(scenario, dt, self.source.as_ref().zip(files));
         (self.generate)(&mut builder, size, &mut Rng::new(seed));
-        let scene = builder.finish();
+        let scene = builder.finish().map_err(|problem| SceneError::Source { scenario, problem })?;
         scene.validate().map_err(|problems| SceneError::Invalid { scenario, problems })?;
         Ok(scene)
     }

@@ -1,10 +1,15 @@
-use crate::{brick_ring, find, pyramids, scenarios, to_canonical_json};
+use crate::{Scenario, SourceFiles, brick_ring, find, pyramids, scenarios, to_canonical_json};
 use sim_engine_protocol::{Body, Gates, Scene, Shape};
 
 const DT: f64 = 1.0 / 240.0;
 
 fn make(name: &str, size: u64) -> Scene {
     find(name).unwrap().generate(size, 7, DT).unwrap()
+}
+
+/// Scenarios that need nothing but their generator.
+fn generated() -> impl Iterator<Item = &'static Scenario> {
+    scenarios().iter().filter(|s| s.source.is_none())
 }
 
 fn near(a: f64, b: f64, slack: f64) {
@@ -29,13 +34,15 @@ fn every_folder_is_a_scenario_of_exact_size() {
         "mixed_pile",
         "pendulum",
         "pyramids",
+        "robot_go1",
+        "robot_t1",
         "roll",
         "slide",
         "sphere_pile",
     ];
     assert_eq!(names, expected);
-    for scenario in scenarios() {
-        assert!(scenario.default_timestep() > 0.0 && !scenario.interest.is_empty());
+    assert!(scenarios().iter().all(|s| s.default_timestep() > 0.0 && !s.interest.is_empty()));
+    for scenario in generated() {
         for size in [scenario.min_size, 200, 467, 468, 1000] {
             let scene = scenario.generate(size, 7, DT).unwrap();
             assert_eq!(scene.dynamic_count() as u64, size, "{}", scenario.name);
@@ -55,7 +62,7 @@ fn every_folder_is_a_scenario_of_exact_size() {
 #[test]
 fn same_arguments_same_bytes() {
     let mut all = blake3::Hasher::new();
-    for scenario in scenarios() {
+    for scenario in generated() {
         let text = to_canonical_json(&scenario.generate(500, 7, DT).unwrap());
         assert_eq!(text, to_canonical_json(&scenario.generate(500, 7, DT).unwrap()));
         all.update(text.as_bytes());
@@ -69,7 +76,7 @@ const GOLDEN: &str = "8b75a8bbbeec7a4e6c4d91ee34831cac8f434d52902f3984c6eb0a5727
 
 #[test]
 fn nothing_overlaps_or_sticks_in_the_floor_at_the_start() {
-    for scenario in scenarios() {
+    for scenario in generated() {
         for size in [300, 1000] {
             let scene = make(scenario.name, size);
             let bodies: Vec<_> = scene.dynamic_bodies().map(|(_, b)| b).collect();
@@ -117,6 +124,7 @@ fn bound(body: &Body) -> f64 {
         Shape::Box { half_extents: h } => h.iter().map(|x| x * x).sum::<f64>().sqrt(),
         Shape::Sphere { radius } => radius,
         Shape::Capsule { radius, half_length } => radius + half_length,
+        Shape::Cylinder { radius, half_length } => radius.hypot(half_length),
     }
 }
 
@@ -268,5 +276,28 @@ fn chains_start_with_velocities_that_their_hinges_allow() {
         for i in (0..3).filter(|i| hinge.axis[*i] == 0.0) {
             near(parent.angular_velocity[i], child.angular_velocity[i], 1e-12);
         }
+    }
+}
+
+#[test]
+fn robots_say_what_their_source_lacks() {
+    for (name, height) in [("robot_go1", (0.22, 0.5)), ("robot_t1", (0.55, 0.75))] {
+        let robot = find(name).unwrap();
+        assert_eq!((robot.min_size, robot.max_size, robot.steps), (1, 1, 480));
+        let gates = robot.gates;
+        assert_eq!(
+            (gates.base_height_min_m, gates.base_height_max_m),
+            (Some(height.0), Some(height.1))
+        );
+        assert_eq!((gates.base_drift_m, gates.base_upright), (Some(1.0), Some(0.9)));
+        let pin = robot.source.as_ref().unwrap();
+        assert_eq!((pin.sha256.len(), pin.file.ends_with(".whl")), (64, true));
+        let licence = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join("LICENSE");
+        assert!(std::fs::read_to_string(licence).unwrap().len() > 1000);
+        let problem = robot.generate(1, 7, DT).unwrap_err().to_string();
+        assert_eq!(problem, format!("{name}: its source model was not given"));
+        let wrong = SourceFiles { model: "<html/>".into(), keys: Some("<mujoco/>".into()) };
+        let problem = robot.generate_from(1, 7, DT, Some(&wrong)).unwrap_err().to_string();
+        assert_eq!(problem, format!("{name}: the model's angles are not in radians"));
     }
 }

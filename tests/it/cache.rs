@@ -282,8 +282,8 @@ fn a_changed_gate_reruns_the_trials_of_its_scenario_only() {
     });
     env.run_ok(&[]).assert_ran(&[
         "engine[good]",
-        "scene/box_pile/4@0.004166666666666667#7",
-        "scene/free_fall/3@0.004166666666666667#7",
+        "scene/box_pile/4@1/240#7",
+        "scene/free_fall/3@1/240#7",
         "trial[good]/box_pile/4x1/r0/memory",
         "trial[good]/box_pile/4x1/r0/timed",
         "trial[good]/free_fall/3x1/r0/memory",

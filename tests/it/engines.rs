@@ -57,7 +57,7 @@ steps = 60
 "#;
 
 /// The repository's engines in a project of the test's own.
-fn project(engines: &[&str]) -> TestEnv {
+pub(crate) fn project(engines: &[&str]) -> TestEnv {
     let list = engines.iter().map(|e| format!("{e:?}")).collect::<Vec<_>>().join(", ");
     let env = TestEnv::with_pipeline(&HELLO.replace("[\"mujoco\"]", &format!("[{list}]")));
     env.write("suite.toml", SUITE);
@@ -130,7 +130,7 @@ pub(crate) fn offline(out: &Out) -> bool {
 }
 
 /// Runs the project once; every test uses what that gave. None without a network.
-fn mujoco() -> Option<&'static TestEnv> {
+pub(crate) fn mujoco() -> Option<&'static TestEnv> {
     static RUN: OnceLock<Option<TestEnv>> = OnceLock::new();
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,14 +154,14 @@ pub(crate) fn json(env: &TestEnv, label: &str, file: &str) -> Value {
     serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn number(value: &Value, pointer: &str) -> f64 {
+pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
     value
         .pointer(pointer)
         .and_then(Value::as_f64)
         .unwrap_or_else(|| panic!("{pointer} in {value:#}"))
 }
 
-fn gate<'v>(result: &'v Value, id: &str) -> &'v Value {
+pub(crate) fn gate<'v>(result: &'v Value, id: &str) -> &'v Value {
     let gates = result["gates"].as_array().expect("gates");
     gates.iter().find(|g| g["id"] == id).unwrap_or_else(|| panic!("gate {id} in {result:#}"))
 }
@@ -177,7 +177,7 @@ fn a_falling_body_is_where_the_closed_form_says() {
 }
 
 fn falls(env: &TestEnv, engine: &str) {
-    let scene = json(env, "scene/free_fall/30@0.004166666666666667#7", "scene.json");
+    let scene = json(env, "scene/free_fall/30@1/240#7", "scene.json");
     let label = format!("trial[{engine}]/free_fall/30x1/r0/timed");
     let (result, poses) = (json(env, &label, "result.json"), json(env, &label, "final.json"));
     let limit = number(gate(&result, "free_fall"), "/limit");
@@ -326,7 +326,7 @@ fn a_result_carries_its_settings_gates_and_translation() {
         pile["translation"]["approximated"].is_array() && pile["translation"]["dropped"].is_array()
     );
     // P047, P048, P162: the scene that both engines get is a file of its own, and the result names it.
-    let scene = json(env, "scene/box_pile/30@0.004166666666666667#7", "scene.json");
+    let scene = json(env, "scene/box_pile/30@1/240#7", "scene.json");
     for body in scene["bodies"].as_array().expect("bodies") {
         for key in [
             "kind",
@@ -389,7 +389,7 @@ fn the_site_shows_what_was_measured() {
 }
 
 /// What a run would do, by label.
-fn plan(env: &TestEnv) -> Vec<(String, String, Option<String>)> {
+pub(crate) fn plan(env: &TestEnv) -> Vec<(String, String, Option<String>)> {
     let out = cmd(env, &["plan", "pipeline.toml", "--json"]).run();
     let text = |v: &Value| v.as_str().map(str::to_owned);
     out.expect(0)
@@ -493,8 +493,8 @@ fetch/crates/mujoco: would run · key [HASH]
        now: [HASH]
             from engines/mujoco/Cargo.lock
             ~ the file
-                - line 324: (end of the file)
-                + line 324:
+                - line 377: (end of the file)
+                + line 377:
 ",
     );
 }

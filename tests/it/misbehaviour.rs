@@ -328,7 +328,7 @@ hang: timed_out · it ran longer than its timeout of 5 s
             .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
             .collect();
         files.sort();
-        assert_eq!(files, ["final.json", "job.json", "result.json"], "{name}");
+        assert_eq!(files, ["final.json", "job.json", "result.json", "state.txt"], "{name}");
     }
     let network = env.text("trial[network]/free_fall/3x1/r0/timed", "result.json");
     assert!(

@@ -52,6 +52,15 @@ impl Adapter {
         Ok(cargo)
     }
 
+    /// Arguments of cargo for each build of the adapter that its pin has: the first is the adapter's.
+    pub(crate) fn builds(&self) -> Vec<&'static [&'static str]> {
+        let mut builds: Vec<&[&str]> = vec![&[]];
+        if !self.section("build.also").is_empty() {
+            builds.push(&["--no-default-features"]);
+        }
+        builds
+    }
+
     /// The folder with the adapter's prebuilt library, fetched by its pin; none where it has none.
     pub(crate) fn library(&self) -> Result<Option<PathBuf>> {
         let libraries = self.sections("build.library");

@@ -12,6 +12,7 @@ mod shell;
 mod sim_pipe;
 mod test;
 mod tidy;
+mod vendor;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ cargo xtask TASK
   build                 fetch libduckdb, build sim-pipe, print where it is
   test [PART…]          check everything; parts: fmt tidy clippy unit gen engines flake
   gen [--check]         write docs/cli.md and docs/schema/*.json from the program
+  vendor [--check]      build the scripts of others in templates/vendor again (needs npm)
   tidy                  check the structure of the repository
   bench [--quick] [--tools LIST] [--limit SECONDS] [--into FILE] [ROW…]
                         measure the budget table, beside other tools; rows: startup graphs
@@ -52,6 +54,7 @@ fn task(args: &[String]) -> Result<ExitCode> {
         Some("test") => test::test(rest),
         Some("gen") => generate::task(rest),
         Some("tidy") => tidy::task(),
+        Some("vendor") => vendor::task(rest),
         Some("bench") => bench::task(rest),
         Some("flake") => flake::task(),
         Some("help" | "--help" | "-h") | None => {

@@ -69,7 +69,10 @@ fn unit() -> Result<()> {
 fn engines() -> Result<()> {
     for adapter in adapters::all()? {
         shell::say(&format!("-- {}", adapter.name));
-        shell::run(&mut adapter.cargo(&["test", "--locked", "--no-fail-fast"])?)?;
+        for features in adapter.builds() {
+            let args = [&["test", "--locked", "--no-fail-fast"], features].concat();
+            shell::run(&mut adapter.cargo(&args)?)?;
+        }
     }
     Ok(())
 }

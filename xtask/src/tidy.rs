@@ -28,6 +28,7 @@ pub(crate) fn check() -> Result<()> {
     files::check(root, &mut found)?;
     registry(root, &mut found)?;
     adapters(root, &mut found)?;
+    found.extend(crate::vendor::findings()?);
     if !found.is_empty() {
         bail!("{} to tidy up:\n  {}", found.len(), found.join("\n  "));
     }

@@ -3,7 +3,7 @@
 use crate::point_mass::{PointMass, Profiler};
 use crate::script::{Behaviour, LONGEST, Script};
 use sim_engine_harness::{EngineError, run_job, write_atomically};
-use sim_engine_protocol::{Job, JobResult, ProfileReport, SettingValue};
+use sim_engine_protocol::{Job, JobResult, Mode, ProfileReport, SettingValue};
 use std::io::Write;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -47,6 +47,7 @@ fn act(script: &Script, job_file: &Path, out: &Path) -> Result<(), String> {
     let mut engine = PointMass::default();
     match script.behaviour {
         Behaviour::WrongPhysics => engine.extra_gravity = 1.0,
+        Behaviour::Drift if job.mode == Mode::Capture => engine.extra_gravity = 1.0e-9,
         Behaviour::Panic => engine.panics = true,
         Behaviour::Unsupported => engine.refuses = Some(EngineError::unsupported("told to say so")),
         Behaviour::OutOfMemory => {
@@ -83,6 +84,13 @@ fn act(script: &Script, job_file: &Path, out: &Path) -> Result<(), String> {
             std::os::unix::fs::symlink("../..", out.join("upwards")).map_err(io)?;
         }
         Behaviour::LeaveChild => leave_child(script.seconds)?,
+        Behaviour::LieCapture => {
+            let file = out.join("capture.bin");
+            if let Ok(mut bytes) = std::fs::read(&file) {
+                bytes.iter_mut().rev().take(4).for_each(|b| *b ^= 1);
+                std::fs::write(&file, bytes).map_err(io)?;
+            }
+        }
         _ => {}
     }
     Ok(())
@@ -90,7 +98,10 @@ fn act(script: &Script, job_file: &Path, out: &Path) -> Result<(), String> {
 
 fn lie(behaviour: Behaviour, result: &mut JobResult) {
     match behaviour {
-        Behaviour::LieDigest => result.final_state_digest = Some("0".repeat(64)),
+        Behaviour::LieDigest => {
+            result.final_state_digest = Some("0".repeat(64));
+            result.world0_state_digest = Some("0".repeat(64));
+        }
         Behaviour::LieDeviceTime => {
             if let Some(ProfileReport::Timestamps(time)) = &mut result.profile {
                 time.sum_ns /= 2;

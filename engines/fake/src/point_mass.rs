@@ -4,7 +4,7 @@ use sim_engine_harness::{Engine, EngineError, Profiled, Simulation};
 use sim_engine_protocol::{
     ActivityKind, Approximation, Capabilities, Combine, Counters, DEVICE_SAMPLES_FORMAT,
     Description, DeviceEvent, DeviceLabel, DeviceSamples, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, QueryBuffer, Scene, SettingValue, Translation, Velocity,
+    Precision, QueryBuffer, Repeatability, Scene, SettingValue, Translation, Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -54,10 +54,12 @@ impl Engine for PointMass {
                 modes: modes.to_vec(),
                 shapes: ["box", "sphere", "capsule"].map(String::from).to_vec(),
                 hinges: false,
+                robots: false,
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],
                 device_timestamps: true,
+                repeatability: Repeatability::Bitwise,
             },
             limits: Limits::default(),
         }

@@ -47,6 +47,10 @@ pub enum Behaviour {
     Succeed,
     /// The final-state digest is of something else.
     LieDigest,
+    /// The last frame of a capture is not the final state; an honest run otherwise.
+    LieCapture,
+    /// A capture ends elsewhere than the timed run did; both are honest otherwise.
+    Drift,
     /// Half the time per step that it measured.
     LieElapsed,
     /// A gate is `passed` against its own numbers.

@@ -164,3 +164,28 @@ fn the_log_is_flooded_and_the_network_is_tried() {
         assert_eq!(settings["network"], SettingValue::Text(expected.into()));
     }
 }
+
+#[test]
+fn a_robot_is_unsupported_and_said_to_be() {
+    let folder = folder(behaviour("succeed"));
+    let scene = serde_json::json!({
+        "format": 2, "name": "robot", "gravity": [0.0, 0.0, -9.81], "timestep": 0.01,
+        "bodies": [{
+            "kind": "static", "shape": {"box": {"half_extents": [9.0, 9.0, 0.5]}}, "mass": 0.0,
+            "inertia": [0.0, 0.0, 0.0], "position": [0.0, 0.0, -0.5],
+            "orientation": [1.0, 0.0, 0.0, 0.0], "linear_velocity": [0.0, 0.0, 0.0],
+            "angular_velocity": [0.0, 0.0, 0.0], "friction": 0.5
+        }],
+        "robot": {
+            "name": "toy", "model": "<mujoco/>", "standing_height": 1.0,
+            "source": {"package": "toys", "version": "1", "file": "toys-1.whl",
+                "sha256": "0".repeat(64), "model": "toy.xml", "licence": "MIT", "changes": []},
+            "links": [{"name": "base", "mass": 1.0, "position": [0.0, 0.0, 0.5],
+                "orientation": [1.0, 0.0, 0.0, 0.0], "shapes": []}]
+        }
+    });
+    std::fs::write(folder.path().join("scene.json"), scene.to_string()).unwrap();
+    assert!(command(folder.path()).status().unwrap().success());
+    let outcome = result(&folder).outcome;
+    assert_eq!((outcome.status, outcome.reason.as_deref()), (Status::Unsupported, Some("robots")));
+}

@@ -31,6 +31,7 @@ fn scene(reference: Reference, gravity: [f64; 3], bodies: Vec<Body>, hinges: Vec
         bodies,
         hinges,
         reference: Some(reference),
+        robot: None,
     }
 }
 

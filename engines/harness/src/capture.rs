@@ -1,8 +1,9 @@
-//! Capture runs: world 0's poses at a fixed cadence, written as they come.
+//! Capture runs: world 0's poses at a fixed cadence, written as they come, and whether the run ended
+//! where the timed one did.
 
 use crate::engine::{EngineError, Simulation};
 use sim_engine_protocol::capture::CaptureHeader;
-use sim_engine_protocol::{CaptureReport, Job, Pose, Scene};
+use sim_engine_protocol::{CaptureReport, Job, Pose, Repeatability, Scene, StateComparison};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -52,7 +53,30 @@ pub(crate) fn capture(
         bodies: header.bodies,
         steps_per_frame,
         interval_s: steps_per_frame as f64 * scene.timestep,
+        final_state: StateComparison::NotCompared { reason: "the run has not ended".into() },
     })
+}
+
+/// The digest of world 0 at the end of a capture against that of the timed run. An engine that
+/// promises the same bits and ends in others did not replay that run: an error.
+pub(crate) fn compare(
+    timed: Option<&str>,
+    ended: &str,
+    promise: &Repeatability,
+) -> Result<StateComparison, EngineError> {
+    match (timed, promise) {
+        (None, _) => Ok(StateComparison::NotCompared {
+            reason: "the job names no final state of a timed run".into(),
+        }),
+        (Some(timed), _) if timed == ended => Ok(StateComparison::Same),
+        (Some(_), Repeatability::Varies { reason }) => {
+            Ok(StateComparison::Differs { reason: reason.clone() })
+        }
+        (Some(timed), Repeatability::Bitwise) => Err(EngineError::failed(format!(
+            "the capture ends in state {ended}, the timed run in {timed}, and the adapter says \
+             that runs repeat bit for bit"
+        ))),
+    }
 }
 
 fn write_frame(file: &mut impl Write, poses: &[Pose]) -> std::io::Result<()> {

@@ -35,6 +35,26 @@ pub fn main_with(engine: &dyn Engine) -> ExitCode {
     }
 }
 
+/// Whether the command line asks to run a job whose scene has a robot: for adapters that leave
+/// robots to another program. What cannot be read is no robot; [`main_with`] says what is wrong.
+pub fn asks_for_robot() -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        robot: Option<serde::de::IgnoredAny>,
+    }
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let [command, job, _] = &arguments[..] else { return false };
+    let job = Path::new(job);
+    let read = |path: &Path| std::fs::read(path).ok();
+    let scene = (command == "run").then(|| read(job)).flatten().and_then(|text| {
+        let job_text: Job = serde_json::from_slice(&text).ok()?;
+        job_text.validate().ok()?;
+        read(&job.parent()?.join(&job_text.scene))
+    });
+    let head = scene.and_then(|text| serde_json::from_slice::<Head>(&text).ok());
+    head.is_some_and(|head| head.robot.is_some())
+}
+
 fn describe(engine: &dyn Engine) -> Result<(), String> {
     let text = serde_json::to_string_pretty(&engine.describe()).map_err(|e| e.to_string())?;
     writeln!(std::io::stdout(), "{text}").map_err(|e| format!("standard output: {e}"))

@@ -35,7 +35,7 @@ pub fn digest(worlds: &[Vec<Pose>]) -> String {
 /// All gates of a final state. Numbers that are not finite are counted by their own gate and
 /// left out of the others, so every value can be written down.
 pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateResult> {
-    let bodies: Vec<_> = scene.dynamic_bodies().collect();
+    let bodies: Vec<_> = scene.movers().collect();
     let expected = bodies.len() * state.worlds.len();
     let missing: usize = state.worlds.iter().map(|w| bodies.len().abs_diff(w.len())).sum();
     let all = || state.worlds.iter().flat_map(|w| bodies.iter().zip(w));
@@ -72,7 +72,8 @@ pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateR
         ),
     ];
     if scene.contact_free {
-        let (tolerance, error) = free_fall(scene, limits, state, &bodies, finite);
+        let falling: Vec<_> = scene.dynamic_bodies().collect();
+        let (tolerance, error) = free_fall(scene, limits, state, &falling, finite);
         list.push(gate(
             "free_fall",
             "largest distance from the closed form",
@@ -82,7 +83,7 @@ pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateR
             "m",
         ));
     } else {
-        let depth = worst(&mut good().map(|((_, b), p)| -b.shape.lowest_point(p)));
+        let depth = worst(&mut good().filter_map(|(m, p)| Some(-m.lowest_point(p)?)));
         list.push(gate(
             "floor_penetration",
             "deepest lowest point of a body below z = 0",
@@ -91,6 +92,9 @@ pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateR
             depth,
             "m",
         ));
+    }
+    if scene.robot.is_some() {
+        list.extend(crate::robot::stance(scene, limits, state));
     }
     if !scene.hinges.is_empty() {
         let drift = anchor_drift(scene, state, finite);
@@ -107,7 +111,7 @@ pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateR
 }
 
 /// A gate; a value beyond what JSON can hold is written as the largest number and fails.
-fn gate(
+pub(crate) fn gate(
     id: &str,
     metric: &str,
     operator: GateOperator,

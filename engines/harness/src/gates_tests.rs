@@ -29,6 +29,7 @@ fn scene(bodies: Vec<Body>) -> Scene {
         bodies,
         hinges: vec![],
         reference: None,
+        robot: None,
     }
 }
 

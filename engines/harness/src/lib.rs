@@ -11,10 +11,11 @@ mod files;
 mod gates;
 mod memory;
 mod profile;
+mod robot;
 mod run;
 
 pub use accuracy::{Motion, accuracy, needs_velocities};
-pub use cli::main_with;
+pub use cli::{asks_for_robot, main_with};
 pub use engine::{Engine, EngineError, Profiled, Simulation};
 pub use files::write_atomically;
 pub use gates::{FinalState, digest, judge};

@@ -1,12 +1,13 @@
 //! One job from start to end: load, set-up, warm-up, reset, measured interval, read-back, gates.
 
 use crate::accuracy::{Motion, accuracy, needs_velocities};
-use crate::capture::capture;
+use crate::capture::{capture, compare};
 use crate::engine::{Engine, EngineError, Simulation};
 use crate::files::write_atomically;
 use crate::gates::{FinalState, digest, judge};
 use crate::memory::Sampler;
 use crate::profile::{no_device, profile};
+use crate::robot::check_start;
 use sim_engine_protocol::{
     Accuracy, Counters, Description, EngineId, FieldError, GpuMemory, Job, JobResult, Mode,
     Outcome, PROTOCOL, Phases, Pose, ProfileReport, Scene, SceneFacts, Shape, SnapshotPhase,
@@ -65,6 +66,7 @@ fn blank(description: &Description, job: &Job) -> JobResult {
         gates: Vec::new(),
         accuracy: Vec::new(),
         final_state_digest: None,
+        world0_state_digest: None,
         memory: None,
         gpu_memory: None,
         capture: None,
@@ -91,6 +93,7 @@ fn execute(
     let clock = Instant::now();
     let scene = load(job, folder, result)?;
     check_scene(description, &scene)?;
+    job.suits(&scene).map_err(|list| problems("job", &list))?;
     result.phases.load_ns = Some(nanoseconds(clock));
 
     let worlds = if matches!(job.mode, Mode::Capture | Mode::Probe) { 1 } else { job.worlds };
@@ -126,6 +129,9 @@ fn execute(
     simulation.sync()?;
     result.phases.reset_ns = Some(nanoseconds(clock));
     snapshot(SnapshotPhase::AfterReset);
+    if let Some(robot) = &scene.robot {
+        check_start(simulation.as_mut(), robot, job, description.precision)?;
+    }
 
     if job.mode == Mode::Capture {
         result.capture = Some(capture(simulation.as_mut(), &scene, job, out)?);
@@ -151,7 +157,12 @@ fn execute(
             GpuMemory::Unavailable { reason: "no counter for this backend".into() }
         });
     }
-    read_back(simulation.as_mut(), &scene, job, out, result)
+    read_back(simulation.as_mut(), &scene, job, out, result)?;
+    if let (Some(capture), Some(ended)) = (&mut result.capture, &result.world0_state_digest) {
+        let promise = &description.capabilities.repeatability;
+        capture.final_state = compare(job.timed_state.as_deref(), ended, promise)?;
+    }
+    Ok(())
 }
 
 /// The measured interval, ns: two clock readings around the engine's stepping loop and the wait
@@ -187,6 +198,7 @@ fn read_back(
         FinalState { worlds: &worlds, steps: job.steps, precision, counters: &result.counters };
     result.gates = judge(scene, &job.gates, &state);
     result.final_state_digest = Some(digest(&worlds));
+    result.world0_state_digest = Some(digest(&worlds[..1]));
     result.accuracy = errors(simulation, scene, &worlds, job.steps)?;
     let failed: Vec<String> = result
         .gates
@@ -251,7 +263,7 @@ fn load(job: &Job, folder: &Path, result: &mut JobResult) -> Result<Scene, Engin
         name: scene.name.clone(),
         digest: blake3::hash(&bytes).to_hex().to_string(),
         dynamic_bodies: dynamic,
-        static_bodies: scene.bodies.len() as u64 - dynamic,
+        static_bodies: scene.bodies.iter().filter(|b| !b.is_dynamic()).count() as u64,
         hinges: scene.hinges.len() as u64,
         timestep: scene.timestep,
     });
@@ -287,10 +299,15 @@ fn check_scene(description: &Description, scene: &Scene) -> Result<(), EngineErr
         Shape::Box { .. } => "box",
         Shape::Sphere { .. } => "sphere",
         Shape::Capsule { .. } => "capsule",
+        Shape::Cylinder { .. } => "cylinder",
     };
-    let missing = |b: &&sim_engine_protocol::Body| !can.shapes.iter().any(|s| s == name(&b.shape));
-    if let Some(body) = scene.bodies.iter().find(missing) {
-        return Err(EngineError::unsupported(format!("shape {}", name(&body.shape))));
+    let links = scene.robot.iter().flat_map(|r| &r.links).flat_map(|l| &l.shapes);
+    let mut shapes = scene.bodies.iter().map(|b| &b.shape).chain(links.map(|s| &s.shape));
+    if !can.robots && scene.robot.is_some() {
+        return Err(EngineError::unsupported("robots"));
+    }
+    if let Some(shape) = shapes.find(|shape| !can.shapes.iter().any(|s| s == name(shape))) {
+        return Err(EngineError::unsupported(format!("shape {}", name(shape))));
     }
     if !can.hinges && !scene.hinges.is_empty() {
         return Err(EngineError::unsupported("hinges"));

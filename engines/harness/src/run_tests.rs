@@ -3,7 +3,7 @@ use crate::engine::Profiled;
 use sim_engine_protocol::{
     ActivityKind, Body, BodyKind, Capabilities, Combine, DEVICE_SAMPLES_FILE,
     DEVICE_SAMPLES_FORMAT, DeviceEvent, DeviceLabel, DeviceSamples, Limits, Pose, Precision,
-    SCENE_FORMAT, Velocity,
+    Repeatability, SCENE_FORMAT, StateComparison, Velocity,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,6 +18,8 @@ struct Toy {
     panics: bool,
     refuses: Option<EngineError>,
     sleeps: bool,
+    /// Ends elsewhere every time, and says so.
+    varies: bool,
     /// What its device's clock gives.
     clock: Option<Result<(), &'static str>>,
 }
@@ -43,10 +45,16 @@ impl Engine for Toy {
                 modes: modes.to_vec(),
                 shapes: vec!["sphere".into()],
                 hinges: false,
+                robots: false,
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],
                 device_timestamps: self.clock.is_some(),
+                repeatability: if self.varies {
+                    Repeatability::Varies { reason: "it is a toy".into() }
+                } else {
+                    Repeatability::Bitwise
+                },
             },
             limits: Limits { bodies: None, worlds: Some(8) },
         }
@@ -150,6 +158,7 @@ fn scene() -> Scene {
         }],
         hinges: vec![],
         reference: Some(sim_engine_protocol::Reference::FreeFall),
+        robot: None,
     }
 }
 
@@ -228,6 +237,31 @@ fn a_capture_holds_world_0_at_its_cadence() {
     // 64 - 10/16 · n(n+1)/2 after n = 0, 2, 4, 6 steps.
     assert_eq!(heights, [64.0, 62.125, 57.75, 50.875]);
     assert!(!folder.path().join("capture.bin.part").exists());
+}
+
+/// P171, P067: the capture shows the run that was timed, or says that it does not.
+#[test]
+fn a_capture_ends_where_the_timed_run_ended_or_says_so() {
+    let toy = Toy::default();
+    let timed = go(&toy, &job(Mode::Timed)).0;
+    let state = timed.world0_state_digest.clone();
+    assert_ne!(state, timed.final_state_digest, "three worlds have another digest than one");
+    let replay = |toy: &Toy, state: Option<String>| {
+        let (result, _folder) = go(toy, &Job { timed_state: state, ..job(Mode::Capture) });
+        assert_eq!(result.world0_state_digest, result.final_state_digest);
+        let gates = result.gates.iter().map(|g| g.id.clone()).collect::<Vec<_>>();
+        assert_eq!(gates, timed.gates.iter().map(|g| g.id.clone()).collect::<Vec<_>>());
+        (result.outcome.status, result.outcome.reason, result.capture.unwrap().final_state)
+    };
+    assert_eq!(replay(&toy, state), (Status::Ok, None, StateComparison::Same));
+    let other = Some("0".repeat(64));
+    let (status, reason, _) = replay(&toy, other.clone());
+    assert_eq!(status, Status::Error);
+    assert!(reason.unwrap().contains("says that runs repeat bit for bit"));
+    let varies = Toy { varies: true, ..Toy::default() };
+    let differs = StateComparison::Differs { reason: "it is a toy".into() };
+    assert_eq!(replay(&varies, other), (Status::Ok, None, differs));
+    assert!(matches!(replay(&toy, None).2, StateComparison::NotCompared { .. }));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use mujoco_rs::prelude::*;
 use sim_adapter_mujoco::{Solver, Start, compile};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 fn main() {
@@ -17,7 +17,7 @@ fn main() {
     let scene = serde_json::from_slice(&text).expect("a scene");
     let number = |text: &String| text.parse::<u64>().expect("a number");
     let (worlds, steps, warmup) = (number(worlds), number(steps), number(warmup));
-    let model = Rc::new(compile(&scene, Solver::default(), None).expect("a model"));
+    let model = Arc::new(compile(&scene, Solver::default(), None).expect("a model"));
     let mut worlds: Vec<_> = (0..worlds).map(|_| MjData::new(model.clone())).collect();
     let start = Start::new(&scene);
     worlds.iter_mut().for_each(|world| start.reset(world));

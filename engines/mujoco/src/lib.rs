@@ -3,6 +3,8 @@
 mod adapter;
 mod arena;
 mod mjcf;
+mod readings;
+mod robots;
 mod solver;
 mod worlds;
 

@@ -111,6 +111,9 @@ fn geom(body: &Body) -> String {
         Shape::Capsule { radius, half_length } => {
             format!(r#"type="capsule" size="{}""#, list(&[radius, half_length]))
         }
+        Shape::Cylinder { radius, half_length } => {
+            format!(r#"type="cylinder" size="{}""#, list(&[radius, half_length]))
+        }
     };
     // MuJoCo's own torsional and rolling coefficients; contacts of dimension 3 ignore them.
     format!(r#"{size} friction="{:?} 0.005 0.0001""#, body.friction)

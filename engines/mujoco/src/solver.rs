@@ -1,5 +1,6 @@
 //! What a job may choose of MuJoCo's solver.
 
+use mujoco_rs::mujoco_c as c;
 use sim_engine_harness::EngineError;
 use sim_engine_protocol::{Job, SettingValue};
 
@@ -57,5 +58,19 @@ impl Solver {
             }
         }
         Ok(solver)
+    }
+
+    /// Writes what a job asks for into the options of a compiled model that has its own.
+    pub(crate) fn impose(&self, job: &Job, option: &mut c::mjOption) {
+        let place = |list: &[&str], name: &str| list.iter().position(|l| *l == name);
+        for name in job.settings.keys() {
+            match name.as_str() {
+                "integrator" => {
+                    option.integrator = place(&INTEGRATORS, self.integrator).unwrap_or(0) as i32;
+                }
+                "cone" => option.cone = place(&CONES, self.cone).unwrap_or(0) as i32,
+                _ => option.iterations = self.iterations as i32,
+            }
+        }
     }
 }

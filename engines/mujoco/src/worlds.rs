@@ -6,16 +6,21 @@ use crate::solver::Solver;
 use mujoco_rs::prelude::*;
 use sim_engine_harness::EngineError;
 use sim_engine_protocol::{Pose, Scene, Status, Velocity};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// One world.
-pub type World = MjData<Rc<MjModel>>;
+pub type World = MjData<Arc<MjModel>>;
 
 /// Compiles the model of a scene. `arena` is the size of the arena in bytes; without it MuJoCo
 /// chooses. The compiler allocates one world for its own checks, so it is the first to notice
 /// an arena that cannot be had.
 pub fn compile(scene: &Scene, solver: Solver, arena: Option<u64>) -> Result<MjModel, EngineError> {
-    MjModel::from_xml_string(&mjcf(scene, solver, arena)).map_err(|e| {
+    compile_text(&mjcf(scene, solver, arena))
+}
+
+/// Compiles MJCF.
+pub(crate) fn compile_text(text: &str) -> Result<MjModel, EngineError> {
+    MjModel::from_xml_string(text).map_err(|e| {
         let reason = format!("MuJoCo does not compile the scene: {e}");
         if reason.to_lowercase().contains("could not allocate") {
             EngineError::out_of_memory(reason)
@@ -42,7 +47,7 @@ pub(crate) fn build(
     }
 }
 
-fn with_arena(worlds: Vec<World>, automatic: bool) -> (Vec<World>, Arena) {
+pub(crate) fn with_arena(worlds: Vec<World>, automatic: bool) -> (Vec<World>, Arena) {
     let bytes = worlds.first().map_or(0, arena_bytes);
     (worlds, Arena { bytes, automatic })
 }
@@ -51,8 +56,11 @@ fn arena_bytes(world: &World) -> u64 {
     u64::try_from(world.model().ffi().narena).unwrap_or(u64::MAX)
 }
 
-fn allocate(model: Result<MjModel, EngineError>, worlds: u32) -> Result<Vec<World>, EngineError> {
-    let model = Rc::new(model?);
+pub(crate) fn allocate(
+    model: Result<MjModel, EngineError>,
+    worlds: u32,
+) -> Result<Vec<World>, EngineError> {
+    let model = Arc::new(model?);
     let bytes = u64::try_from(model.ffi().narena).unwrap_or(u64::MAX);
     let mut list = Vec::with_capacity(worlds as usize);
     for world in 0..worlds {

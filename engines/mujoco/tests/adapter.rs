@@ -2,7 +2,7 @@
 
 use sim_adapter_mujoco::Mujoco;
 use sim_engine_harness::{Engine, run_job};
-use sim_engine_protocol::{Job, JobResult, Mode, Pose, Scene, Status};
+use sim_engine_protocol::{Job, JobResult, Mode, Pose, Scene, StateComparison, Status};
 
 /// A scene of one free box with three different moments, above or on a floor.
 fn scene(z: f64, contact_free: bool, spin: [f64; 3]) -> serde_json::Value {
@@ -86,6 +86,19 @@ fn angular_velocity_of_the_scene_is_in_the_world_frame() {
     for i in 0..4 {
         assert!((q[i] - expected[i]).abs() < 1e-9, "{q:?} is not {expected:?}");
     }
+}
+
+/// What `repeatability` promises: world 0 ends the same alone and beside others, in steps of another
+/// length, with two threads.
+#[test]
+fn a_capture_ends_in_the_state_of_world_0() {
+    let scene = scene(0.6, false, [1.0, 2.0, 3.0]);
+    let timed = go(&scene, &Job { threads: 2, ..job(Mode::Timed, 3, 300) });
+    assert!(timed.world0_state_digest.is_some());
+    let timed_state = timed.world0_state_digest;
+    let replay = go(&scene, &Job { threads: 2, timed_state, ..job(Mode::Capture, 1, 300) });
+    assert_eq!(replay.outcome.status, Status::Ok, "{:?}", replay.outcome);
+    assert_eq!(replay.capture.map(|c| c.final_state), Some(StateComparison::Same));
 }
 
 #[test]

@@ -8,6 +8,50 @@
 //! 32  f64      length of a step, s
 //! 40  frames × bodies × 7 × f32: position x, y, z (m), orientation w, x, y, z
 //! ```
+//!
+//! Frame n shows the state after n times that many steps, so frames are equally far apart in
+//! simulated time. Where the steps of the run are no multiple of it, the final state is in no
+//! frame; gates and digest are of the final state all the same.
+
+use serde::{Deserialize, Serialize};
+
+/// What a capture run wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CaptureReport {
+    /// File in the output folder.
+    pub file: String,
+    /// Number of frames, the start state included.
+    pub frames: u64,
+    /// Dynamic bodies in each frame.
+    pub bodies: u64,
+    /// Physics steps between two frames.
+    pub steps_per_frame: u64,
+    /// Simulated time between two frames, s.
+    pub interval_s: f64,
+    /// Whether it ended where the timed run ended.
+    pub final_state: StateComparison,
+}
+
+/// The final state of a capture beside that of world 0 of the timed run that it replays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "status", deny_unknown_fields)]
+pub enum StateComparison {
+    /// The same bits.
+    Same,
+    /// Other bits, in an engine that does not promise the same.
+    Differs {
+        /// Why it promises nothing.
+        reason: String,
+    },
+    /// Nothing was compared.
+    NotCompared {
+        /// Why.
+        reason: String,
+    },
+}
 
 /// First bytes of a capture file.
 pub const MAGIC: [u8; 8] = *b"SIMCAP01";

@@ -32,10 +32,13 @@ pub struct Description {
 pub struct Capabilities {
     /// Modes it runs.
     pub modes: Vec<Mode>,
-    /// Shapes it simulates: `box`, `sphere`, `capsule`.
+    /// Shapes it simulates: `box`, `sphere`, `capsule`, `cylinder`.
     pub shapes: Vec<String>,
     /// Whether it simulates hinges.
     pub hinges: bool,
+    /// Whether it simulates robots. An adapter that does not say so does not.
+    #[serde(default)]
+    pub robots: bool,
     /// How several worlds are stepped: `serial`, `threads` or `batched`.
     pub worlds: String,
     /// Whether one world uses more than one thread.
@@ -44,6 +47,23 @@ pub struct Capabilities {
     pub settings: Vec<String>,
     /// Whether device timestamps exist for some backend.
     pub device_timestamps: bool,
+    /// Whether the same job ends in the same state again on the same machine.
+    pub repeatability: Repeatability,
+}
+
+/// Whether two runs of one job on one machine end in the same bits, however many worlds are
+/// stepped beside world 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "status", deny_unknown_fields)]
+pub enum Repeatability {
+    /// They do; a replay that ends in another state is a failure.
+    Bitwise,
+    /// They need not; a replay says how it ended.
+    Varies {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Sizes an adapter refuses to exceed; absent where only memory limits it.

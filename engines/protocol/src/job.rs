@@ -2,8 +2,12 @@
 
 use crate::PROTOCOL;
 use crate::check::{FieldError, FieldErrors};
+use crate::scene::Scene;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Simulated time after which a robot is judged, s (P271).
+pub const ROBOT_SECONDS: f64 = 1.0;
 
 /// One run of one scene by one engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +41,10 @@ pub struct Job {
     /// Simulated time between two frames of a capture, s.
     #[serde(default = "sixtieth")]
     pub capture_interval_s: f64,
+    /// What a capture must end in where the engine repeats bit for bit: the digest of the final
+    /// state of world 0 of the timed run that it replays, [`crate::JobResult::world0_state_digest`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_state: Option<String>,
     /// Engine settings that differ from the adapter's; a name it does not know is refused.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, SettingValue>,
@@ -97,6 +105,19 @@ pub struct Gates {
     /// Factor on the tolerance of the free-fall gate, dimensionless. The tolerance itself is
     /// g·dt·t + n·ε·(|p0| + |v0|·t + g·t²/2) with n steps and the precision's ε.
     pub free_fall_scale: f64,
+    /// Lowest height that a robot's base may end at, m. Needed by scenes with a robot, as are
+    /// the next three; of no effect elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_height_min_m: Option<f64>,
+    /// Greatest height that a robot's base may end at, m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_height_max_m: Option<f64>,
+    /// Farthest that a robot's base may end from its start, horizontally, m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_drift_m: Option<f64>,
+    /// Least cosine of the tilt of a robot's base from upright, dimensionless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_upright: Option<f64>,
 }
 
 impl Default for Gates {
@@ -106,7 +127,23 @@ impl Default for Gates {
             anchor_drift_m: 0.08,
             quaternion_norm: 1.0e-3,
             free_fall_scale: 1.0,
+            base_height_min_m: None,
+            base_height_max_m: None,
+            base_drift_m: None,
+            base_upright: None,
         }
+    }
+}
+
+impl Gates {
+    /// The limits that a scene with a robot needs, by name.
+    pub fn of_robots(&self) -> [(&'static str, Option<f64>); 4] {
+        [
+            ("base_height_min_m", self.base_height_min_m),
+            ("base_height_max_m", self.base_height_max_m),
+            ("base_drift_m", self.base_drift_m),
+            ("base_upright", self.base_upright),
+        ]
     }
 }
 
@@ -155,6 +192,40 @@ impl Job {
         self.warmup.max(self.steps)
     }
 
+    /// Whether this job may be done with that scene; all that speaks against it.
+    ///
+    /// A robot has to show that it rises and stands: its base starts below its standing height,
+    /// it is judged after one simulated second or more, and by limits of its own. A probe of two
+    /// steps judges no stance and may be shorter.
+    pub fn suits(&self, scene: &Scene) -> Result<(), Vec<FieldError>> {
+        FieldErrors::of(|e| {
+            let Some(robot) = &scene.robot else { return };
+            let height = robot.base().map_or(0.0, |base| base.position[2]);
+            if height >= robot.standing_height {
+                let problem = format!(
+                    "the base must start below its standing height of {} m, so that it rises",
+                    robot.standing_height
+                );
+                e.add("scene.robot.links[0].position", height, problem);
+            }
+            let seconds = self.steps as f64 * scene.timestep;
+            if self.mode != Mode::Probe && seconds < ROBOT_SECONDS {
+                let least = (ROBOT_SECONDS / scene.timestep).ceil();
+                let problem = format!(
+                    "a robot is judged after {ROBOT_SECONDS} simulated second: {least} steps of \
+                     {} s or more",
+                    scene.timestep
+                );
+                e.add("steps", self.steps, problem);
+            }
+            for (name, limit) in self.gates.of_robots() {
+                if limit.is_none() {
+                    e.add(format!("gates.{name}"), "absent", "a scene with a robot needs it");
+                }
+            }
+        })
+    }
+
     /// Everything wrong with the job, each problem with its field.
     pub fn validate(&self) -> Result<(), Vec<FieldError>> {
         let mut e = FieldErrors::default();
@@ -175,12 +246,23 @@ impl Job {
         if self.backend.is_empty() || self.backend.len() > 64 {
             e.add("backend", &self.backend, "must have 1 to 64 bytes");
         }
+        let hex = |c: char| matches!(c, '0'..='9' | 'a'..='f');
+        if let Some(digest) = &self.timed_state
+            && !(digest.len() == 64 && digest.chars().all(hex))
+        {
+            e.add("timed_state", digest, "must be a BLAKE3 digest of 64 hexadecimal digits");
+        }
         e.within("capture_interval_s", self.capture_interval_s, 1.0e-6, 3600.0);
         let g = &self.gates;
         e.within("gates.floor_penetration_m", g.floor_penetration_m, 0.0, 1.0e3);
         e.within("gates.anchor_drift_m", g.anchor_drift_m, 0.0, 1.0e3);
         e.within("gates.quaternion_norm", g.quaternion_norm, 0.0, 1.0);
         e.within("gates.free_fall_scale", g.free_fall_scale, 0.0, 1.0e3);
+        for (name, limit) in g.of_robots() {
+            if let Some(limit) = limit {
+                e.within(&format!("gates.{name}"), limit, -1.0, 1.0e3);
+            }
+        }
         for (name, value) in &self.settings {
             if let SettingValue::Number(x) = value {
                 e.finite(&format!("settings.{name}"), *x);
@@ -245,10 +327,11 @@ mod tests {
             steps: 0,
             threads: 0,
             backend: String::new(),
+            timed_state: Some("none".into()),
             gates: Gates { anchor_drift_m: f64::NAN, ..Gates::default() },
             ..job()
         };
-        let named = ["protocol", "scene", "worlds", "steps", "threads", "backend"];
+        let named = ["protocol", "scene", "worlds", "steps", "threads", "backend", "timed_state"];
         assert_eq!(paths(&bad), [&named[..], &["gates.anchor_drift_m"]].concat());
         assert_eq!(paths(&Job { scene: "/etc/passwd".into(), ..job() }), ["scene"]);
     }

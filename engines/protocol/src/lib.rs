@@ -9,23 +9,29 @@ mod description;
 mod device;
 mod job;
 mod result;
+mod robot;
 mod scene;
 #[cfg(feature = "schema")]
 mod schema;
 
+pub use capture::{CaptureReport, StateComparison};
 pub use check::{FieldError, FieldErrors, non_finite_fields};
-pub use description::{Capabilities, Description, Limits};
+pub use description::{Capabilities, Description, Limits, Repeatability};
 pub use device::{
     ActivityKind, Combine, DEVICE_SAMPLES_FILE, DEVICE_SAMPLES_FORMAT, DeviceEvent, DeviceLabel,
     DeviceSamples, DeviceTime, LabelTotal, ProfileReport, QueryBuffer,
 };
-pub use job::{Gates, Job, Mode, SettingValue};
+pub use job::{Gates, Job, Mode, ROBOT_SECONDS, SettingValue};
 pub use result::{
-    Accuracy, Approximation, CaptureReport, Counters, EngineId, GateOperator, GateResult,
-    GpuMemory, JobResult, MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision,
-    SceneFacts, SnapshotPhase, Status, Translation,
+    Accuracy, Approximation, Counters, EngineId, GateOperator, GateResult, GpuMemory, JobResult,
+    MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision, SceneFacts,
+    SnapshotPhase, Status, Translation,
 };
-pub use scene::{Body, BodyKind, Hinge, Pose, Reference, SCENE_FORMAT, Scene, Shape, Velocity};
+pub use robot::{Link, LinkShape, Robot, RobotSource};
+pub use scene::{
+    Body, BodyKind, Hinge, Mover, Pose, ROBOT_FORMAT, Reference, SCENE_FORMAT, Scene, Shape,
+    Velocity,
+};
 #[cfg(feature = "schema")]
 pub use schema::schemas;
 

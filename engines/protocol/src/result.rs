@@ -1,5 +1,6 @@
 //! What an adapter answers: one result for one job.
 
+use crate::capture::CaptureReport;
 use crate::check::{FieldError, FieldErrors, non_finite_fields};
 use crate::device::{Combine, ProfileReport};
 use crate::job::{Mode, SettingValue};
@@ -62,6 +63,9 @@ pub struct JobResult {
     /// scene order, position x, y, z and orientation w, x, y, z as little-endian binary64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_state_digest: Option<String>,
+    /// The same over the poses of world 0 alone, which is what a capture holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world0_state_digest: Option<String>,
     /// What the memory sampler saw. Memory runs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryReport>,
@@ -421,23 +425,6 @@ pub enum GpuMemory {
     },
 }
 
-/// What a capture run wrote.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CaptureReport {
-    /// File in the output folder.
-    pub file: String,
-    /// Number of frames, the start state included.
-    pub frames: u64,
-    /// Dynamic bodies in each frame.
-    pub bodies: u64,
-    /// Physics steps between two frames.
-    pub steps_per_frame: u64,
-    /// Simulated time between two frames, s.
-    pub interval_s: f64,
-}
-
 impl JobResult {
     /// Pretty JSON with a final newline, or the fields that are not finite.
     pub fn to_json(&self) -> Result<String, Vec<FieldError>> {
@@ -473,6 +460,12 @@ impl JobResult {
             self.profile_contradictions(e);
             if ok && self.simulated() && self.final_state_digest.is_none() {
                 e.add("final_state_digest", "absent", "a run that is ok has a final state");
+            }
+            if let (1, Some(all), Some(first)) =
+                (self.worlds, &self.final_state_digest, &self.world0_state_digest)
+                && all != first
+            {
+                e.add("world0_state_digest", first, "is not that of the only world");
             }
             let seconds = self.phases.measured_ns.map(|ns| ns as f64 * 1.0e-9);
             let derived = |value: Option<f64>, expected: Option<f64>| match (value, expected) {

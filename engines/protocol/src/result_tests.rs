@@ -23,6 +23,7 @@ fn result() -> JobResult {
         gates: vec![],
         accuracy: vec![],
         final_state_digest: Some("00".into()),
+        world0_state_digest: Some("01".into()),
         memory: None,
         gpu_memory: None,
         capture: None,
@@ -67,6 +68,10 @@ fn lies_are_found() {
     let replay = JobResult { mode: Mode::Memory, ..result() };
     assert_eq!(paths(&replay), ["phases.measured_ns"]);
     assert_eq!(paths(&JobResult { warmup_steps: 10, ..result() }), ["warmup_steps"]);
+    assert_eq!(
+        paths(&JobResult { world_steps_per_second: Some(500.0), worlds: 1, ..result() }),
+        ["world0_state_digest"]
+    );
     let gate = GateResult {
         id: "floor_penetration".into(),
         metric: "deepest".into(),

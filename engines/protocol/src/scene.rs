@@ -1,10 +1,13 @@
 //! The engine-neutral scene: every engine receives the same bytes.
 
 use crate::check::{FieldError, FieldErrors};
+use crate::robot::{Link, Robot};
 use serde::{Deserialize, Serialize};
 
 /// Version of the scene format.
 pub const SCENE_FORMAT: u32 = 1;
+/// Version of scenes with a robot. Others keep [`SCENE_FORMAT`], and with it their bytes.
+pub const ROBOT_FORMAT: u32 = 2;
 
 /// Coordinates and lengths larger than this (metres) are refused as nonsense.
 const FAR: f64 = 1.0e6;
@@ -20,7 +23,7 @@ const UNIT: f64 = 1.0e-6;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
-    /// Format version, [`SCENE_FORMAT`].
+    /// Format version: [`SCENE_FORMAT`], or [`ROBOT_FORMAT`] where there is a robot.
     pub format: u32,
     /// Name of the scenario it came from.
     pub name: String,
@@ -41,6 +44,10 @@ pub struct Scene {
     /// far the final state is from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
+    /// A robot in place of dynamic bodies. Its model holds the floor; `bodies` then has static
+    /// bodies alone, with the same top, for whoever draws the scene.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robot: Option<Robot>,
 }
 
 /// A law of motion that every body of a scene obeys, with the closed form in the harness'
@@ -124,6 +131,13 @@ pub enum Shape {
         /// Half length of the cylinder, caps not counted, m.
         half_length: f64,
     },
+    /// A cylinder along the body's Z axis with flat ends.
+    Cylinder {
+        /// Radius, m.
+        radius: f64,
+        /// Half length, m.
+        half_length: f64,
+    },
 }
 
 /// A hinge: one free rotation of a dynamic body about the world or about another dynamic body.
@@ -182,6 +196,24 @@ impl Pose {
         self.to_local(std::array::from_fn(|i| world[i] - self.position[i]))
     }
 
+    /// A pose that is given in this one's frame, in the world.
+    pub fn compose(&self, local: &Pose) -> Pose {
+        let ([a, b, c, d], [w, x, y, z]) = (self.orientation, local.orientation);
+        let orientation = [
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        ];
+        Pose { position: self.transform(local.position), orientation }
+    }
+
+    /// The world's z component of the frame's z axis: the cosine of its tilt, dimensionless.
+    pub fn upright(&self) -> f64 {
+        let [_, x, y, _] = self.orientation;
+        1.0 - 2.0 * (x * x + y * y)
+    }
+
     /// A point of the body frame in the world.
     pub fn transform(&self, local: [f64; 3]) -> [f64; 3] {
         let r = rotate(self.orientation, local);
@@ -228,8 +260,31 @@ impl Shape {
             Shape::Box { half_extents: h } => (0..3).map(|i| h[i] * row[i].abs()).sum(),
             Shape::Sphere { radius } => radius,
             Shape::Capsule { radius, half_length } => radius + half_length * row[2].abs(),
+            Shape::Cylinder { radius, half_length } => {
+                // The rounding of a unit quaternion may leave row[2] a little above one.
+                radius * (1.0 - row[2] * row[2]).max(0.0).sqrt() + half_length * row[2].abs()
+            }
         };
         pose.position[2] - reach
+    }
+}
+
+/// Something that moves and has a pose.
+#[derive(Clone, Copy, Debug)]
+pub enum Mover<'a> {
+    /// A body of its own.
+    Body(&'a Body),
+    /// A link of the scene's robot.
+    Link(&'a Link),
+}
+
+impl Mover<'_> {
+    /// Height of its lowest point in the world, m; none for a link without a shape.
+    pub fn lowest_point(&self, pose: &Pose) -> Option<f64> {
+        match self {
+            Mover::Body(body) => Some(body.shape.lowest_point(pose)),
+            Mover::Link(link) => link.lowest_point(pose),
+        }
     }
 }
 
@@ -239,16 +294,25 @@ impl Scene {
         self.bodies.iter().enumerate().filter(|(_, b)| b.is_dynamic())
     }
 
-    /// How many bodies move.
+    /// How many bodies move, the links of a robot included: the number of poses.
     pub fn dynamic_count(&self) -> usize {
-        self.dynamic_bodies().count()
+        self.dynamic_bodies().count() + self.robot.as_ref().map_or(0, |r| r.links.len())
+    }
+
+    /// Whatever moves, in the order of poses.
+    pub fn movers(&self) -> impl Iterator<Item = Mover<'_>> {
+        let links = self.robot.iter().flat_map(|r| &r.links).map(Mover::Link);
+        self.dynamic_bodies().map(|(_, b)| Mover::Body(b)).chain(links)
     }
 
     /// Everything wrong with the scene, each problem with its field.
     pub fn validate(&self) -> Result<(), Vec<FieldError>> {
         let mut e = FieldErrors::default();
-        if self.format != SCENE_FORMAT {
-            e.add("format", self.format, format!("this reads format {SCENE_FORMAT}"));
+        let format = if self.robot.is_some() { ROBOT_FORMAT } else { SCENE_FORMAT };
+        if self.format != format {
+            let problem =
+                format!("this reads format {SCENE_FORMAT}, and {ROBOT_FORMAT} with a robot");
+            e.add("format", self.format, problem);
         }
         if self.name.is_empty() || self.name.len() > 200 {
             e.add("name", &self.name, "must have 1 to 200 bytes");
@@ -267,6 +331,15 @@ impl Scene {
         let mut hinged = vec![false; self.bodies.len()];
         for (i, hinge) in self.hinges.iter().enumerate() {
             self.check_hinge(hinge, &format!("hinges[{i}]"), &mut hinged, &mut e);
+        }
+        if let Some(robot) = &self.robot {
+            robot.check(&mut e);
+            let alone = self.dynamic_bodies().next().is_none() && self.hinges.is_empty();
+            if !alone || self.contact_free || self.reference.is_some() {
+                let problem = "a scene with a robot has no dynamic bodies, no hinges, contacts \
+                               and no reference";
+                e.add("robot", &robot.name, problem);
+            }
         }
         if let Some(reference) = self.reference
             && let Err(problem) = self.obeys(reference)
@@ -354,26 +427,8 @@ fn check_body(body: &Body, at: &str, e: &mut FieldErrors) {
     e.vector(&format!("{at}.linear_velocity"), &body.linear_velocity, FAST);
     e.vector(&format!("{at}.angular_velocity"), &body.angular_velocity, FAST);
     e.within(&format!("{at}.friction"), body.friction, 0.0, 100.0);
-    let unit = (norm(&body.orientation) - 1.0).abs() <= UNIT;
-    if e.vector(&format!("{at}.orientation"), &body.orientation, FAR) && !unit {
-        let value = text(&body.orientation);
-        e.add(format!("{at}.orientation"), value, "must be a unit quaternion w, x, y, z");
-    }
-    let mut size = |field: &str, value: f64| {
-        e.within(&format!("{at}.shape.{field}"), value, 1.0e-6, FAR);
-    };
-    match body.shape {
-        Shape::Box { half_extents } => {
-            for (i, h) in half_extents.into_iter().enumerate() {
-                size(&format!("box.half_extents[{i}]"), h);
-            }
-        }
-        Shape::Sphere { radius } => size("sphere.radius", radius),
-        Shape::Capsule { radius, half_length } => {
-            size("capsule.radius", radius);
-            size("capsule.half_length", half_length);
-        }
-    }
+    check_orientation(&body.orientation, &format!("{at}.orientation"), e);
+    check_shape(&body.shape, at, e);
     match body.kind {
         BodyKind::Dynamic => check_mass(body, at, e),
         BodyKind::Static => {
@@ -384,6 +439,35 @@ fn check_body(body: &Body, at: &str, e: &mut FieldErrors) {
             if body.mass != 0.0 || body.inertia != [0.0; 3] {
                 e.add(format!("{at}.mass"), body.mass, "a static body has mass and inertia 0");
             }
+        }
+    }
+}
+
+pub(crate) fn check_orientation(orientation: &[f64; 4], at: &str, e: &mut FieldErrors) {
+    let unit = (norm(orientation) - 1.0).abs() <= UNIT;
+    if e.vector(at, orientation, FAR) && !unit {
+        e.add(at, text(orientation), "must be a unit quaternion w, x, y, z");
+    }
+}
+
+pub(crate) fn check_shape(shape: &Shape, at: &str, e: &mut FieldErrors) {
+    let mut size = |field: &str, value: f64| {
+        e.within(&format!("{at}.shape.{field}"), value, 1.0e-6, FAR);
+    };
+    match *shape {
+        Shape::Box { half_extents } => {
+            for (i, h) in half_extents.into_iter().enumerate() {
+                size(&format!("box.half_extents[{i}]"), h);
+            }
+        }
+        Shape::Sphere { radius } => size("sphere.radius", radius),
+        Shape::Capsule { radius, half_length } => {
+            size("capsule.radius", radius);
+            size("capsule.half_length", half_length);
+        }
+        Shape::Cylinder { radius, half_length } => {
+            size("cylinder.radius", radius);
+            size("cylinder.half_length", half_length);
         }
     }
 }

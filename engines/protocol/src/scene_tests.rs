@@ -25,6 +25,7 @@ fn scene(bodies: Vec<Body>) -> Scene {
         bodies,
         hinges: vec![],
         reference: None,
+        robot: None,
     }
 }
 
@@ -164,4 +165,91 @@ fn a_reference_is_refused_where_its_closed_form_does_not_hold() {
     assert_eq!(falling.validate(), Ok(()));
     let floating = Scene { gravity: [0.0; 3], ..with(Reference::FreeChain) };
     assert_eq!(floating.validate(), Ok(()));
+}
+
+#[test]
+fn a_cylinder_reaches_down_as_far_as_its_rim() {
+    let cylinder = Shape::Cylinder { radius: 0.3, half_length: 0.4 };
+    let at = |angle: f64| Pose {
+        position: [0.0, 0.0, 2.0],
+        orientation: [(angle / 2.0).cos(), (angle / 2.0).sin(), 0.0, 0.0],
+    };
+    near(cylinder.lowest_point(&at(0.0)), 1.6);
+    near(cylinder.lowest_point(&at(std::f64::consts::FRAC_PI_2)), 1.7);
+    // Tilted by t, the rim is half · cos t + radius · sin t below the centre.
+    near(cylinder.lowest_point(&at(0.5)), 2.0 - 0.4 * 0.5_f64.cos() - 0.3 * 0.5_f64.sin());
+    near(at(0.5).upright(), 0.5_f64.cos());
+}
+
+#[test]
+fn poses_compose_as_their_transforms_do() {
+    let a = Pose { position: [1.0, 2.0, 3.0], orientation: [0.5, 0.5, -0.5, 0.5] };
+    let b = Pose { position: [0.1, -0.2, 0.3], orientation: [0.8, 0.0, 0.6, 0.0] };
+    let (both, point) = (a.compose(&b), [0.3, -0.2, 0.7]);
+    let (there, again) = (a.transform(b.transform(point)), both.transform(point));
+    (0..3).for_each(|i| near(there[i], again[i]));
+}
+
+/// A scene with a robot of two links.
+fn robot() -> Scene {
+    let link = serde_json::json!({
+        "name": "base", "mass": 1.0, "position": [0.0, 0.0, 0.5],
+        "orientation": [1.0, 0.0, 0.0, 0.0], "shapes": [{
+            "shape": {"cylinder": {"radius": 0.1, "half_length": 0.2}},
+            "position": [0.0, 0.0, 0.1], "orientation": [1.0, 0.0, 0.0, 0.0]
+        }]
+    });
+    let mut leg = link.clone();
+    (leg["name"], leg["parent"]) = ("leg".into(), 0.into());
+    let mut floor = ball();
+    (floor.kind, floor.mass, floor.inertia) = (BodyKind::Static, 0.0, [0.0; 3]);
+    let robot = serde_json::json!({
+        "name": "toy", "model": "<mujoco/>", "standing_height": 1.0, "links": [link, leg],
+        "source": {"package": "toys", "version": "1", "file": "toys-1.whl",
+            "sha256": "0".repeat(64), "model": "toy.xml", "licence": "MIT", "changes": []}
+    });
+    let robot = Some(serde_json::from_value(robot).unwrap());
+    Scene { format: ROBOT_FORMAT, robot, ..scene(vec![floor]) }
+}
+
+#[test]
+fn the_links_of_a_robot_are_what_moves() {
+    let scene = robot();
+    assert_eq!(scene.validate(), Ok(()));
+    assert_eq!((scene.dynamic_count(), scene.dynamic_bodies().count()), (2, 0));
+    let base = scene.robot.as_ref().unwrap().links[0].pose();
+    near(scene.movers().next().unwrap().lowest_point(&base).unwrap(), 0.4);
+}
+
+#[test]
+fn what_a_robot_must_not_be_is_named() {
+    let with = |change: fn(&mut Scene)| {
+        let mut scene = robot();
+        change(&mut scene);
+        paths(&scene)
+    };
+    assert_eq!(with(|s| s.format = SCENE_FORMAT), ["format"]);
+    assert_eq!(with(|s| s.bodies.push(ball())), ["robot"]);
+    assert_eq!(with(|s| s.contact_free = true), ["robot"]);
+    let change = |f: fn(&mut Robot)| {
+        let mut scene = robot();
+        f(scene.robot.as_mut().unwrap());
+        paths(&scene)
+    };
+    assert_eq!(change(|r| r.links.clear()), ["robot.links"]);
+    assert_eq!(change(|r| r.model = "<html/>".into()), ["robot.model"]);
+    assert_eq!(change(|r| r.source.sha256.truncate(63)), ["robot.source.sha256"]);
+    assert_eq!(change(|r| r.links[1].parent = Some(1)), ["robot.links[1].parent"]);
+    assert_eq!(change(|r| r.links[1].parent = None), ["robot.links[1].parent"]);
+    assert_eq!(change(|r| r.links[1].name = "base".into()), ["robot.links[1].name"]);
+    assert_eq!(
+        change(|r| r.links[0].orientation = [2.0, 0.0, 0.0, 0.0]),
+        ["robot.links[0].orientation"]
+    );
+    let shape = |r: &mut Robot| {
+        r.links[0].shapes[0].shape = Shape::Cylinder { radius: -1.0, half_length: 1.0 }
+    };
+    assert_eq!(change(shape), ["robot.links[0].shapes[0].shape.cylinder.radius"]);
+    let plain = Scene { format: ROBOT_FORMAT, ..scene(vec![ball()]) };
+    assert_eq!(paths(&plain), ["format"]);
 }

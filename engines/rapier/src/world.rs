@@ -90,6 +90,12 @@ fn collider(body: &Body) -> ColliderBuilder {
         Shape::Capsule { radius, half_length } => {
             ColliderBuilder::capsule_z(half_length as f32, radius as f32)
         }
+        Shape::Cylinder { radius, half_length } => {
+            // Rapier's cylinders lie along y.
+            let upright = Rotation::from_axis_angle(Vector::X, std::f32::consts::FRAC_PI_2);
+            ColliderBuilder::cylinder(half_length as f32, radius as f32)
+                .position(Pose::from_parts(Vector::ZERO, upright))
+        }
     };
     shape.density(0.0).friction(body.friction as f32).restitution(0.0)
 }

@@ -2,11 +2,17 @@
 
 use fs_err as fs;
 use sim_model::request::{Request, StatusFile};
-use sim_stage_sdk::{IoContext, StageError, arg, input, ok, stop_workspace_search};
+use sim_stage_sdk::{IoContext, StageError, arg, input, ok, optional_arg, stop_workspace_search};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+#[derive(serde::Deserialize)]
+struct Also {
+    bin: String,
+    features: Vec<String>,
+}
 
 #[derive(serde::Deserialize)]
 struct Library {
@@ -46,34 +52,43 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         format!("--remap-path-prefix={}=/vendor", fs::canonicalize(&vendor).at(&vendor)?.display()),
     ];
     flags.extend(arg::<Vec<String>>(request, "rustflags")?);
-    let mut cargo = Command::new("cargo");
-    cargo
-        .args(["build", "--release", "--frozen", "--offline", "--bin", &bin])
-        .arg("--config")
-        .arg("source.crates-io.replace-with=\"vendored\"")
-        .arg("--config")
-        .arg(format!("source.vendored.directory={:?}", vendor.display().to_string()))
-        .current_dir(work.join(&crate_dir))
-        .env("CARGO_TARGET_DIR", &target)
-        .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_TERM_COLOR", "never")
-        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
-    for (name, value) in arg::<BTreeMap<String, String>>(request, "env")? {
-        let value = value.replace("{lib}", &out_bin.display().to_string());
-        cargo.env(name, value.replace("{include}", &include.display().to_string()));
+    let env = arg::<BTreeMap<String, String>>(request, "env")?;
+    let build = |bin: &str, features: &[String]| {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args(["build", "--release", "--frozen", "--offline", "--bin", bin])
+            .args(features)
+            .arg("--config")
+            .arg("source.crates-io.replace-with=\"vendored\"")
+            .arg("--config")
+            .arg(format!("source.vendored.directory={:?}", vendor.display().to_string()))
+            .current_dir(work.join(&crate_dir))
+            .env("CARGO_TARGET_DIR", &target)
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CARGO_TERM_COLOR", "never")
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+        for (name, value) in &env {
+            let value = value.replace("{lib}", &out_bin.display().to_string());
+            cargo.env(name, value.replace("{include}", &include.display().to_string()));
+        }
+        let status = cargo
+            .status()
+            .map_err(|e| StageError::Failed(format!("`cargo` could not be started: {e}")))?;
+        if !status.success() {
+            return Err(StageError::Failed(format!(
+                "`cargo build` of {bin} in {crate_dir} ended with {status}; the log has its messages"
+            )));
+        }
+        let built = target.join("release").join(bin);
+        fs::copy(&built, out_bin.join(bin)).at(&built)
+    };
+    build(&bin, &[])?;
+    // The adapter is built and laid aside before features change what lies in the target folder.
+    for also in optional_arg::<Vec<Also>>(request, "also")?.unwrap_or_default() {
+        let features = ["--no-default-features".to_owned(), "--features".to_owned()];
+        build(&also.bin, &[&features[..], &[also.features.join(",")]].concat())?;
     }
-    let status = cargo
-        .status()
-        .map_err(|e| StageError::Failed(format!("`cargo` could not be started: {e}")))?;
-    if !status.success() {
-        return Err(StageError::Failed(format!(
-            "`cargo build` of {crate_dir} ended with {status}; the log has its messages"
-        )));
-    }
-    let built = target.join("release").join(&bin);
-    let adapter = out_bin.join(&bin);
-    fs::copy(&built, &adapter).at(&built)?;
-    describe(&adapter, dir)?;
+    describe(&out_bin.join(&bin), dir)?;
 
     let keep = |name: &str| request.args.get(name).cloned().unwrap_or_default();
     let engine = serde_json::json!({

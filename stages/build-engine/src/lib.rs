@@ -200,7 +200,7 @@ fn args(file: &EngineFile) -> BTreeMap<String, Value> {
             ]))
         })
         .collect();
-    BTreeMap::from([
+    let mut args = BTreeMap::from([
         ("engine".to_owned(), Value::str(file.engine.name.as_str())),
         ("title".to_owned(), Value::str(file.engine.title.as_str())),
         ("version".to_owned(), Value::str(file.engine.version.as_str())),
@@ -212,7 +212,18 @@ fn args(file: &EngineFile) -> BTreeMap<String, Value> {
         ("env".to_owned(), map(&file.build.env)),
         ("rustflags".to_owned(), texts(&file.build.rustflags)),
         ("libraries".to_owned(), Value::List(libraries)),
-    ])
+    ]);
+    // What is usual is no argument, so that engines without it keep their keys.
+    if !file.build.also.is_empty() {
+        let also = file.build.also.iter().map(|a| {
+            Value::Map(BTreeMap::from([
+                ("bin".to_owned(), Value::str(a.bin.as_str())),
+                ("features".to_owned(), texts(&a.features)),
+            ]))
+        });
+        args.insert("also".to_owned(), Value::List(also.collect()));
+    }
+    args
 }
 
 impl Stage for BuildEngine {

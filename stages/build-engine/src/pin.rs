@@ -89,6 +89,20 @@ pub struct Build {
     /// More flags for rustc.
     #[serde(default)]
     pub rustflags: Vec<String>,
+    /// More programs of the same crate, laid beside the adapter, which starts them.
+    #[serde(default)]
+    pub also: Vec<AlsoBuild>,
+}
+
+/// Another program of the adapter's crate, built without the crate's default features.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AlsoBuild {
+    /// Binary target.
+    pub bin: String,
+    /// The crate's features that it is built with.
+    #[serde(default)]
+    pub features: Vec<String>,
 }
 
 /// A library out of a fetched archive.

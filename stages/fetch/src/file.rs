@@ -73,7 +73,9 @@ fn pypi(work: &Path, package: &str, version: &str, file: &str) -> Result<PathBuf
         let [platforms, abis, pythons, _] = tags.as_slice() else {
             return Err(StageError::Failed(format!("`{file}` is not named as a wheel is")));
         };
-        args.push("--only-binary=:all:".into());
+        // A tag such as py3 stands for Python 3.0, which what is in the wheel may not run on; nothing
+        // runs it here.
+        args.extend(["--only-binary=:all:".into(), "--ignore-requires-python".into()]);
         for platform in platforms.split('.') {
             args.extend(["--platform".into(), platform.to_owned()]);
         }

@@ -1,6 +1,7 @@
 //! Reads what the action was given: members, their results, records, logs and files.
 
 use crate::error::{At, ReportError};
+use crate::replay::{self, Replay};
 use crate::trial::Trial;
 use sim_engine_protocol::JobResult;
 use sim_model::Digest;
@@ -76,6 +77,7 @@ pub(crate) struct Input {
     pub(crate) trials: Vec<Trial>,
     pub(crate) records: Vec<Record>,
     pub(crate) pages: Vec<Page>,
+    pub(crate) replays: Vec<Replay>,
     pub(crate) renders: Vec<Attachment>,
     pub(crate) files: Vec<Attachment>,
     pub(crate) missing: Vec<Missing>,
@@ -137,6 +139,17 @@ pub(crate) fn load(request: &Request, dir: &Path) -> Result<Input, ReportError> 
         for member in members(request, name) {
             let key = member.action.as_ref().and_then(|a| a.key);
             let page = key.filter(|k| by_key.contains_key(k)).map(|k| k.to_string());
+            if name == "renders" {
+                match replay::read(dir, &member, page.as_ref(), &input.trials) {
+                    Ok(Some(replays)) => {
+                        input.replays.extend(replays);
+                        continue;
+                    }
+                    Ok(None) => {}
+                    // Its files are shown as files all the same.
+                    Err(problem) => input.warnings.push(format!("{}: {problem}", member.label)),
+                }
+            }
             match &member.path {
                 Some(path) => {
                     let root = inside(dir, path)?;
@@ -212,7 +225,7 @@ fn members(request: &Request, name: &str) -> Vec<Member> {
 }
 
 /// `dir/path`, refused where it would leave `dir`.
-fn inside(dir: &Path, path: &str) -> Result<PathBuf, ReportError> {
+pub(crate) fn inside(dir: &Path, path: &str) -> Result<PathBuf, ReportError> {
     let relative = Path::new(path);
     if relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
         Ok(dir.join(relative))

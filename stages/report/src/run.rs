@@ -25,7 +25,10 @@ impl Stage for Report {
 
 fn write(request: &Request, dir: &Path) -> Result<Vec<String>, ReportError> {
     let input = crate::load::load(request, dir)?;
-    let site = crate::site::Site::new(&dir.join("out"), input.templates.as_deref())?;
+    let tracked =
+        |r: &crate::replay::Replay| r.rendered.shown.as_ref().is_some_and(|s| s.track.is_some());
+    let replays = input.replays.iter().any(tracked);
+    let site = crate::site::Site::new(&dir.join("out"), input.templates.as_deref(), replays)?;
     crate::view::write(&input, &site)?;
     Ok(input.warnings)
 }

@@ -24,7 +24,12 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("provenance.html", include_str!("../../../templates/provenance.html")),
     ("style.css", include_str!("../../../templates/style.css")),
     ("site.js", include_str!("../../../templates/site.js")),
+    ("replay.js", include_str!("../../../templates/replay.js")),
+    ("vendor/three.js", include_str!("../../../templates/vendor/three.js")),
+    ("vendor/three.LICENSE", include_str!("../../../templates/vendor/three.LICENSE")),
 ];
+/// Those that only a site with an interactive replay has.
+const FOR_REPLAYS: [&str; 3] = ["replay.js", "vendor/three.js", "vendor/three.LICENSE"];
 
 /// Largest replacement of a template that is read.
 const MOST_TEMPLATE_BYTES: u64 = 4 << 20;
@@ -38,7 +43,12 @@ pub(crate) struct Site {
 
 impl Site {
     /// A site in `out`, with files of the folder `replacements` in place of the built-in ones.
-    pub(crate) fn new(out: &Path, replacements: Option<&Path>) -> Result<Self, ReportError> {
+    /// `replays` says whether it has interactive replays, which need scripts of their own.
+    pub(crate) fn new(
+        out: &Path,
+        replacements: Option<&Path>,
+        replays: bool,
+    ) -> Result<Self, ReportError> {
         let mut env = Environment::new();
         env.set_undefined_behavior(UndefinedBehavior::Strict);
         env.set_auto_escape_callback(|name| {
@@ -63,7 +73,7 @@ impl Site {
             };
             if name.ends_with(".html") {
                 env.add_template_owned(*name, text).map_err(|e| problem(name, &e))?;
-            } else {
+            } else if replays || !FOR_REPLAYS.contains(name) {
                 assets.push((*name, text));
             }
         }

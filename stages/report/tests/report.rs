@@ -1,6 +1,7 @@
 //! The report over synthetic rounds: what must be on it, and what must never be.
 
 mod fixture;
+mod replay;
 mod site;
 
 use fixture::{Fixture, Shape, record};

@@ -2,7 +2,7 @@
 
 use fs_err as fs;
 use sim_engine_protocol::{
-    DEVICE_SAMPLES_FILE, DeviceSamples, Gates, Job, JobResult, Mode, PROTOCOL, Pose, ProfileReport,
+    DEVICE_SAMPLES_FILE, DeviceSamples, Gates, Job, JobResult, Mode, PROTOCOL, ProfileReport,
     Status,
 };
 use sim_model::request::{Request, StageStatus, StatusFile};
@@ -14,9 +14,14 @@ use std::time::Instant;
 /// Files that an adapter may leave beside its result.
 const EXTRAS: [&str; 3] = ["final.json", "capture.bin", DEVICE_SAMPLES_FILE];
 
+/// What a timed trial leaves beside its result for its capture: the digest of world 0's final state.
+pub(crate) const STATE: &str = "state.txt";
+/// What stands there where the adapter told none.
+const NO_STATE: &str = "none";
+
 pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
     let engine = input(request, dir, "engine")?;
-    let job = job(request)?;
+    let job = job(request, dir)?;
     job.validate().map_err(|problems| {
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
         StageError::Failed(format!("the job is wrong: {}", list.join("; ")))
@@ -64,6 +69,11 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             "the adapter's result contradicts itself: {problem}"
         )));
     }
+    if job.mode == Mode::Capture
+        && let Err(problem) = crate::capture::agrees(&result, &results)
+    {
+        return Err(StageError::Failed(format!("the adapter's capture is wrong: {problem}")));
+    }
     if let Err(problem) = same_time(&result, &results.join(DEVICE_SAMPLES_FILE)) {
         return Err(StageError::Failed(format!(
             "the adapter's result contradicts itself: {problem}"
@@ -82,6 +92,21 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         if from.symlink_metadata().is_ok_and(|m| m.is_file()) {
             fs::copy(&from, out.join(name)).at(&from)?;
         }
+    }
+    match job.mode {
+        // What a capture must end in. Apart from the result, whose times never repeat, so that a
+        // trial that is timed again to the same end leaves its capture alone.
+        Mode::Timed => {
+            let path = out.join(STATE);
+            let digest = result.world0_state_digest.as_deref().unwrap_or(NO_STATE);
+            fs::write(&path, format!("{digest}\n")).at(&path)?;
+        }
+        // What is rendered needs nothing but the capture's own folder.
+        Mode::Capture => {
+            let path = out.join("scene.json");
+            fs::copy(&scene, &path).at(&path)?;
+        }
+        _ => {}
     }
     let reason = one_line(result.outcome.reason.as_deref().unwrap_or_default());
     Ok(match result.outcome.status {
@@ -108,20 +133,16 @@ fn same_time(result: &JobResult, path: &Path) -> Result<(), String> {
     if found == *said { Ok(()) } else { Err(format!("its device time is not that of {name}")) }
 }
 
-#[derive(serde::Deserialize)]
-struct FinalPoses {
-    poses: Vec<Pose>,
-}
-
 /// Whether the final-state digest of a single world is that of the poses beside it, where the adapter
 /// wrote them.
 fn same_state(result: &JobResult, path: &Path) -> Result<(), String> {
     let (1, Some(said)) = (result.worlds, &result.final_state_digest) else { return Ok(()) };
-    let Ok(text) = fs::read_to_string(path) else { return Ok(()) };
-    let last: FinalPoses =
-        serde_json::from_str(&text).map_err(|e| format!("final.json is not valid: {e}"))?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    let last = crate::capture::poses(path)?;
     let mut hasher = blake3::Hasher::new();
-    for x in last.poses.iter().flat_map(|p| p.position.iter().chain(&p.orientation)) {
+    for x in last.iter().flat_map(|p| p.position.iter().chain(&p.orientation)) {
         hasher.update(&x.to_le_bytes());
     }
     let found = hasher.finalize().to_hex();
@@ -131,15 +152,27 @@ fn same_state(result: &JobResult, path: &Path) -> Result<(), String> {
     Err("final_state_digest is not the digest of the poses in final.json".to_owned())
 }
 
-fn job(request: &Request) -> Result<Job, StageError> {
+/// The state that a capture must end in, from the timed trial that it replays.
+fn timed_state(request: &Request, dir: &Path) -> Result<Option<String>, StageError> {
+    if !request.inputs.contains_key("timed_state") {
+        return Ok(None);
+    }
+    let path = input(request, dir, "timed_state")?;
+    let text = fs::read_to_string(&path).at(&path)?;
+    Ok(Some(text.trim().to_owned()).filter(|digest| digest != NO_STATE))
+}
+
+fn job(request: &Request, dir: &Path) -> Result<Job, StageError> {
     let mode: Mode = arg(request, "mode")?;
     let gates: Gates = arg(request, "gates")?;
     let settings = optional_arg(request, "settings")?.unwrap_or_default();
+    let worlds = arg(request, "worlds")?;
     Ok(Job {
         protocol: PROTOCOL,
         mode,
         scene: "scene.json".to_owned(),
-        worlds: arg(request, "worlds")?,
+        // P171: world 0 only.
+        worlds: if mode == Mode::Capture { 1 } else { worlds },
         steps: arg(request, "steps")?,
         warmup: arg(request, "warmup")?,
         threads: arg(request, "threads")?,
@@ -148,6 +181,7 @@ fn job(request: &Request) -> Result<Job, StageError> {
         gates,
         sample_interval_ms: 10,
         capture_interval_s: 1.0 / 60.0,
+        timed_state: timed_state(request, dir)?,
         settings,
     })
 }

@@ -4,6 +4,8 @@
 //! A stage expands into scenes (shared by all engines), timed trials in a deterministic shuffled
 //! order, and for each timed trial the replays that were asked for, which run only after it passed.
 
+mod capture;
+mod captures;
 mod execute;
 mod facts;
 mod suite;
@@ -347,6 +349,11 @@ impl Expansion<'_> {
             draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
             let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
             draft.inputs.insert("scene".into(), scene);
+            if let (Some(timed), "capture") = (after, mode) {
+                let subpath = Some(execute::STATE.to_owned());
+                let state = DraftInput::Draft { index: timed, subpath };
+                draft.inputs.insert("timed_state".into(), state);
+            }
             draft.seed = self.cell.seed;
             draft.repeat = repeat;
             draft.after.extend(after.or(self.probe));
@@ -363,9 +370,10 @@ impl Expansion<'_> {
             self.drafts.len() - 1
         };
         let timed = make("timed", None);
+        let captured = case.captures.takes(size, run.worlds, case.timestep, run.settings.is_some());
         for replay in replays {
             // A capture shows what happened; once is enough where repeats differ only in time.
-            if *replay != "capture" || repeat == 0 {
+            if *replay != "capture" || (repeat == 0 && captured) {
                 make(replay, Some(timed));
             }
         }
@@ -380,6 +388,10 @@ impl Expansion<'_> {
         draft.origins.insert("args.size".into(), self.ctx.origin(self.path, case.sizes_at));
         draft.origins.insert("args.timestep".into(), self.ctx.origin(self.path, case.at));
         draft.origins.insert("args.scenario".into(), self.ctx.origin(self.path, case.at));
+        if let Some(fetch) = sim_stage_scene::source_draft(&case.scenario) {
+            sim_stage_scene::take_source(&mut draft, &case.scenario, self.drafts.len());
+            self.drafts.push(fetch);
+        }
         self.drafts.push(draft);
         self.scenes.insert(key, self.drafts.len() - 1);
         self.drafts.len() - 1

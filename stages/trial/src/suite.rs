@@ -26,6 +26,7 @@
 //! variants = [{ mujoco.integrator = "RK4" }, { rapier.substeps = 1 }]
 //! ```
 
+use crate::captures::{Captures, RawCaptures};
 use serde::Deserialize;
 use sim_model::kind::{Place, Problem};
 use sim_model::value::Value;
@@ -99,6 +100,7 @@ pub(crate) struct Case {
     /// The adapters' own settings first, then what differs.
     pub(crate) variants: Vec<Variant>,
     pub(crate) gates: BTreeMap<String, f64>,
+    pub(crate) captures: Captures,
     pub(crate) at: usize,
     pub(crate) sizes_at: usize,
     pub(crate) worlds_at: usize,
@@ -146,6 +148,7 @@ struct RawCase {
     duration: Option<Spanned<f64>>,
     #[serde(default)]
     variants: Vec<Spanned<RawVariant>>,
+    capture: Option<RawCaptures>,
     #[serde(default)]
     gates: BTreeMap<Spanned<String>, Spanned<f64>>,
 }
@@ -257,7 +260,8 @@ fn check(
     for (size, raw_size) in sizes.iter().zip(raw.sizes.get_ref()) {
         if !(scenario.min_size..=scenario.max_size).contains(size) {
             let (min, max) = (scenario.min_size, scenario.max_size);
-            let message = format!("size {size}: {name} takes from {min} to {max} dynamic bodies");
+            let what = if scenario.source.is_some() { "robots" } else { "dynamic bodies" };
+            let message = format!("size {size}: {name} takes from {min} to {max} {what}");
             problem(raw_size.span(), message, None);
         }
     }
@@ -272,6 +276,8 @@ fn check(
     let timesteps = timesteps(raw, scenario, &mut problem);
     let lengths = lengths(raw, steps.unwrap_or(scenario.steps), &timesteps, &mut problem);
     let variants = variants(raw, &mut problem);
+    let seconds: Vec<f64> = timesteps.iter().map(|t| t.seconds).collect();
+    let captures = Captures::check(raw.capture.as_ref(), &sizes, &worlds, &seconds, &mut problem);
     // The scenario's own gates, as the names and numbers that a job has.
     let own = serde_json::to_value(scenario.gates).unwrap_or_default();
     let mut gates: BTreeMap<String, f64> = own
@@ -309,6 +315,7 @@ fn check(
         swept: step.swept.clone(),
         variants: variants.clone(),
         gates: gates.clone(),
+        captures: captures.clone(),
         at,
         sizes_at: raw.sizes.span().start,
         worlds_at: raw.worlds.as_ref().map_or(at, |w| w.span().start),

@@ -33,33 +33,30 @@ impl Frame {
         (y, y_name): (&Scale, &str),
     ) {
         let Frame { left, right, top, bottom, .. } = *self;
+        // One path for all lines of a kind, and the place of a row of labels said once: pages are small.
+        let (mut ticks, mut grid) = (String::new(), String::new());
         let (major, minor) = x.ticks(34.0);
         for v in minor {
-            let _ = write!(out, "<path class=\"tick\" d=\"M{} {bottom}v3\"/>", at(x.at(v)));
+            let _ = write!(ticks, "M{} {bottom}v3", at(x.at(v)));
         }
+        let _ = write!(out, "<g text-anchor=\"middle\">");
         for (v, label) in major {
             let px = at(x.at(v));
-            let _ = write!(
-                out,
-                "<path class=\"grid\" d=\"M{px} {top}V{bottom}\"/>\
-                 <text x=\"{px}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
-                at(bottom + 14.0)
-            );
+            let _ = write!(grid, "M{px} {top}V{bottom}");
+            let _ = write!(out, "<text x=\"{px}\" y=\"{}\">{label}</text>", at(bottom + 14.0));
         }
+        let _ = write!(out, "</g><g text-anchor=\"end\">");
         let (major, minor) = y.ticks(20.0);
         for v in minor {
-            let _ = write!(out, "<path class=\"tick\" d=\"M{left} {}h-3\"/>", at(y.at(v)));
+            let _ = write!(ticks, "M{left} {}h-3", at(y.at(v)));
         }
         for (v, label) in major {
-            let _ = write!(
-                out,
-                "<path class=\"grid\" d=\"M{left} {}H{right}\"/>\
-                 <text x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>",
-                at(y.at(v)),
-                at(left - 6.0),
-                at(y.at(v) + 3.5)
-            );
+            let _ = write!(grid, "M{left} {}H{right}", at(y.at(v)));
+            let (x, y) = (at(left - 6.0), at(y.at(v) + 3.5));
+            let _ = write!(out, "<text x=\"{x}\" y=\"{y}\">{label}</text>");
         }
+        let _ = write!(out, "</g><path class=\"tick\" d=\"{ticks}\"/>");
+        let _ = write!(out, "<path class=\"grid\" d=\"{grid}\"/>");
         let _ = write!(
             out,
             "<path class=\"axis\" d=\"M{left} {top}V{bottom}H{right}\"/>\

@@ -274,6 +274,12 @@ fn sample(r: &JobResult) -> Vec<[String; 3]> {
     if let Some(d) = &r.final_state_digest {
         out.push(["final state".into(), text::line(d), "BLAKE3 of all final poses".into()]);
     }
+    if let Some(c) = &r.capture {
+        let frames = format!("{} of {} bodies", whole(c.frames), whole(c.bodies));
+        let every = format!("every {} of simulated time", seconds(c.interval_s));
+        out.push(["frames".into(), frames, every]);
+        out.push(["capture".into(), super::replay::state(&c.final_state), String::new()]);
+    }
     if let Some(s) = &r.scene {
         out.push(["scene".into(), text::line(&s.digest), "BLAKE3 of the scene file".into()]);
     }

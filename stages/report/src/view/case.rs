@@ -20,6 +20,8 @@ pub(crate) struct CasePage {
     pub(crate) scene_href: String,
     pub(crate) horizon: String,
     pub(crate) machine: String,
+    /// Where its replay is.
+    pub(crate) replay: Option<String>,
     pub(crate) figure: Option<String>,
     pub(crate) columns: Vec<ColumnPart>,
 }
@@ -55,7 +57,7 @@ pub(crate) struct TrialRow {
 const MOST_TRIALS: usize = 200;
 
 /// See [`CasePage`].
-pub(crate) fn page(ctx: &Ctx<'_>, case: &Case) -> CasePage {
+pub(crate) fn page(ctx: &Ctx<'_>, case: &Case, replay: Option<String>) -> CasePage {
     let scene = text::line(&ctx.cases.scenarios[&case.scenario]);
     let title = format!("{scene}: {}", words::case(case));
     let mut lines = Vec::new();
@@ -97,6 +99,7 @@ pub(crate) fn page(ctx: &Ctx<'_>, case: &Case) -> CasePage {
         });
     }
     CasePage {
+        replay,
         figure: svg::samples(&format!("Every sample of {title}, ms per step"), &lines),
         title,
         scene,

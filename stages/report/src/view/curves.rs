@@ -57,7 +57,7 @@ pub(crate) fn figures<'s>(
             push(&mut out, &p, &cases, format!("{title}, {worlds}{note}"), &href);
         }
         for (fixed, cases) in by_size {
-            let s = if fixed.value == 1 { "body" } else { "bodies" };
+            let s = words::counted(name, fixed.value);
             let p = Panel {
                 title: format!(
                     "{title}: world-steps per second against worlds, {} {s}",

@@ -12,6 +12,8 @@ use std::fs;
 /// A CSV larger than this, or longer, is only linked.
 const MOST_CSV_BYTES: u64 = 40_000;
 const MOST_CSV_ROWS: usize = 300;
+/// A drawing larger than this is not looked into.
+const MOST_SVG_BYTES: u64 = 1 << 20;
 /// Files shown on the page; the rest is listed by name.
 const MOST_SHOWN: usize = 24;
 /// Files listed.
@@ -33,7 +35,7 @@ pub(crate) struct FileView {
     pub(crate) size: String,
     pub(crate) label: String,
     pub(crate) page: String,
-    /// `image`, `video`, `table`, `text` or `download`.
+    /// `image`, `drawing` (an image that suits light and dark), `video`, `table`, `text` or `download`.
     pub(crate) show: &'static str,
     pub(crate) header: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -94,6 +96,7 @@ pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<FileList, ReportError>
 fn show(f: &Attachment, view: &mut FileView, shown_bytes: &mut u64) -> Result<(), ReportError> {
     let extension = f.name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
+        "svg" if adapts(f)? => view.show = "drawing",
         "svg" | "png" | "jpg" | "jpeg" | "gif" | "webp" | "avif" => view.show = "image",
         "mp4" | "webm" => view.show = "video",
         // What is put on the page itself counts against its budget.
@@ -111,6 +114,15 @@ fn show(f: &Attachment, view: &mut FileView, shown_bytes: &mut u64) -> Result<()
         _ => {}
     }
     Ok(())
+}
+
+/// Whether a drawing says itself what it looks like on a dark page; any other lies on a light sheet.
+fn adapts(f: &Attachment) -> Result<bool, ReportError> {
+    if f.bytes > MOST_SVG_BYTES {
+        return Ok(false);
+    }
+    let text = fs::read(&f.source).at(&f.source)?;
+    Ok(String::from_utf8_lossy(&text).contains("prefers-color-scheme"))
 }
 
 /// A table, unless the file is no regular CSV.

@@ -7,6 +7,7 @@ use super::differences::{Differences, differences};
 use super::files::FileList;
 use super::limits;
 use super::precision::{Quantity, quantities};
+use super::replay::{ReplayCase, Replays, Thumb};
 use super::score::{SuiteScore, scores};
 use super::sheets::DataFile;
 use super::table::{Metric, Table, table};
@@ -42,6 +43,10 @@ pub(crate) struct Index<'a> {
     pub(crate) memory: Vec<Table>,
     pub(crate) setup: Option<Table>,
     pub(crate) coverage: Coverage,
+    /// A picture of each scene that has replays.
+    pub(crate) thumbs: Vec<Thumb>,
+    /// Replays that belong to no scene of the report.
+    pub(crate) replays: &'a [ReplayCase],
     pub(crate) files: &'a FileList,
     pub(crate) data: &'a [DataFile],
 }
@@ -51,6 +56,7 @@ pub(crate) fn page<'a>(
     ctx: &Ctx<'_>,
     files: &'a FileList,
     data: &'a [DataFile],
+    replays: &'a Replays,
     room: Room,
 ) -> Index<'a> {
     let mut figures = figures(ctx, ctx.cases.scenarios.keys(), "");
@@ -87,6 +93,8 @@ pub(crate) fn page<'a>(
         memory: memory(ctx, &all(), "", room),
         setup: has_timed.then(|| table(ctx, &Metric::Setup, all(), "", room)),
         coverage: coverage(ctx, None, "", room),
+        thumbs: replays.thumbs(ctx),
+        replays: &replays.strays()[..replays.strays().len().min(room.frontiers())],
         files,
         data,
     }
@@ -184,6 +192,7 @@ fn facts(ctx: &Ctx<'_>) -> Vec<[String; 2]> {
         out.push(["Repeats of a case".into(), format!("{repeats}")]);
     }
     match ctx.machines.as_slice() {
+        _ if trials.is_empty() => {}
         [] => {}
         [_] => out.push(["Machine".into(), ctx.machine_name(0)]),
         several => out.push(["Machines".into(), several.len().to_string()]),

@@ -17,6 +17,7 @@ pub(crate) struct Methods {
     /// Gate ids with metric, operator and unit.
     pub(crate) gates: Vec<[String; 4]>,
     pub(crate) gpu: bool,
+    pub(crate) replays: bool,
     pub(crate) interest: String,
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn methods(ctx: &Ctx<'_>) -> Methods {
         counters: counters.into_iter().take(50).collect(),
         gates: gates.into_iter().take(50).collect(),
         gpu: ctx.cases.columns.iter().any(|c| c.group == Group::Gpu),
+        replays: !ctx.input.replays.is_empty(),
         interest: interest(ctx),
     }
 }
@@ -64,7 +66,7 @@ pub(crate) fn not_measured(ctx: &Ctx<'_>) -> Vec<String> {
     let mut out: Vec<String> = ctx.input.words.not_measured.iter().map(|s| text::line(s)).collect();
     let trials = &ctx.input.trials;
     if trials.is_empty() {
-        out.push("No trial was given to this report.".into());
+        out.extend(missing(ctx));
         return out;
     }
     let repeats = ctx.cases.most_repeats();
@@ -128,10 +130,12 @@ pub(crate) fn not_measured(ctx: &Ctx<'_>) -> Vec<String> {
             shared.into_iter().collect::<Vec<_>>().join(", ")
         ));
     }
-    let missing = &ctx.input.missing;
-    if !missing.is_empty() {
-        let (n, s) = (missing.len(), words::plural(missing.len()));
-        out.push(format!("{n} step{s} whose files belong here gave none; see Files."));
-    }
+    out.extend(missing(ctx));
     out
+}
+
+fn missing(ctx: &Ctx<'_>) -> Option<String> {
+    let n = ctx.input.missing.len();
+    let s = words::plural(n);
+    (n > 0).then(|| format!("{n} step{s} whose files belong here gave none; see Files."))
 }

@@ -13,6 +13,7 @@ mod index;
 mod limits;
 mod machine;
 mod precision;
+mod replay;
 mod scene;
 mod score;
 mod settings;
@@ -49,6 +50,10 @@ pub(crate) struct Ctx<'a> {
 struct Head<'a> {
     title: &'a str,
     nav: Vec<Link>,
+    /// Whether there are trials; a site of files alone has no methods of timing.
+    trials: bool,
+    /// Engine columns; one alone is compared with nothing.
+    engines: usize,
 }
 
 /// A link.
@@ -190,45 +195,49 @@ pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
     let ctx = Ctx { input, cases: &cases, machines, pages, makers };
 
     let title = site_title(&ctx);
+    let trials = !input.trials.is_empty();
+    let measured = input.records.iter().any(|r| r.class == Class::Measured);
     let nav = [
-        ("Results", "index.html"),
-        ("Methods", "methods.html"),
-        ("Machine", "machine.html"),
-        ("Actions", "actions.html"),
+        ("Results", "index.html", true),
+        (if trials { "Methods" } else { "Checking" }, "methods.html", true),
+        ("Machine", "machine.html", trials || measured),
+        ("Actions", "actions.html", true),
     ];
-    let nav = nav.map(|(text, href)| Link { text: text.into(), href: href.into() }).to_vec();
-    let head = Head { title: &title, nav };
+    let nav = nav.into_iter().filter(|(_, _, there)| *there);
+    let nav = nav.map(|(text, href, _)| Link { text: text.into(), href: href.into() }).collect();
+    let head = Head { title: &title, nav, trials, engines: cases.columns.len() };
     let frame = |root, here, title: String| Framing { head: &head, root, here, title };
 
     let sheets = sheets::write(&ctx, site)?;
     let files = files::write(&ctx, site)?;
-    frame("", "index.html", String::new())
-        .fit(site, "index.html", "index.html", |room| index::page(&ctx, &files, &sheets, room))?;
+    let replays = replay::write(&ctx, site)?;
+    frame("", "index.html", String::new()).fit(site, "index.html", "index.html", |room| {
+        index::page(&ctx, &files, &sheets, &replays, room)
+    })?;
     for name in cases.scenarios.keys() {
         let path = format!("scenes/{}.html", text::slug(name));
         let title = text::line(&cases.scenarios[name]);
-        frame("../", "index.html", title)
-            .fit(site, &path, "scene.html", |room| scene::page(&ctx, name, room))?;
+        frame("../", "index.html", title).fit(site, &path, "scene.html", |room| {
+            scene::page(&ctx, name, replays.of(name), room)
+        })?;
     }
     for case in &cases.cases {
-        let page = case::page(&ctx, case);
+        let page = case::page(&ctx, case, replays.figure(&case.scenario, &case.page));
         let path = format!("cases/{}.html", case.page);
         frame("../", "index.html", page.title.clone()).write(site, &path, "case.html", page)?;
     }
     let page = limits::methods(&ctx);
-    frame("", "methods.html", "Methods and limits".into()).write(
-        site,
-        "methods.html",
-        "methods.html",
-        page,
-    )?;
-    let page = machine::page(&ctx);
-    frame("", "machine.html", "Machine and conditions".into()).write(
-        site,
-        "machine.html",
-        "machine.html",
-        page,
-    )?;
+    let title = if trials { "Methods and limits" } else { "How to check this" };
+    frame("", "methods.html", title.into()).write(site, "methods.html", "methods.html", page)?;
+    if trials || measured {
+        let page = machine::page(&ctx);
+        frame("", "machine.html", "Machine and conditions".into()).write(
+            site,
+            "machine.html",
+            "machine.html",
+            page,
+        )?;
+    }
     let page = actions::page(&ctx);
     frame("", "actions.html", "Actions".into()).write(
         site,

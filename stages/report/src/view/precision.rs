@@ -238,14 +238,15 @@ fn title(name: &str, variant: &str, m: &Measured<'_>, error: &Summary, cost: &Su
     let unit = if m.unit == "1" { String::new() } else { format!(" {}", m.unit) };
     let noisy = m.case.cells[m.column].as_ref().map_or(0, |c| c.noisy);
     let mut out = format!(
-        "{name}{with}, \u{394}t {}\nerror {}{unit}\n{} ms per simulated second\nquartiles {} to {}, n = {}",
+        "{name}{with}, \u{394}t {}\nerror {}{unit}\n{} ms per simulated second\n",
         timestep(m.case.timestep),
         full(error.median),
         full(cost.median),
-        short(cost.q1),
-        short(cost.q3),
-        cost.n
     );
+    if cost.n > 1 {
+        out += &format!("quartiles {} to {}, ", short(cost.q1), short(cost.q3));
+    }
+    out += &format!("n = {}", cost.n);
     if error.min < error.max {
         out += &format!("\nerrors of repeats {} to {}", short(error.min), short(error.max));
     }

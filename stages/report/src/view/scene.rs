@@ -4,6 +4,7 @@ use super::coverage::{Coverage, coverage};
 use super::curves::{Figure, figures};
 use super::index::{memory, performance};
 use super::precision::{Quantity, quantities};
+use super::replay::ReplayCase;
 use super::settings::{SettingRow, TranslationView, settings, translations};
 use super::table::{Metric, Table, table};
 use super::verdict::{Verdict, verdict};
@@ -17,12 +18,13 @@ use std::collections::BTreeMap;
 
 /// One scene.
 #[derive(Serialize)]
-pub(crate) struct Scene {
+pub(crate) struct Scene<'a> {
     pub(crate) title: String,
     pub(crate) name: String,
     pub(crate) tests: String,
     pub(crate) interest: String,
     pub(crate) verdict: Verdict,
+    pub(crate) replays: &'a [ReplayCase],
     pub(crate) legend: Vec<ColumnHead>,
     pub(crate) gates: Vec<GateRow>,
     pub(crate) translations: Vec<TranslationView>,
@@ -59,7 +61,12 @@ pub(crate) struct GateCell {
 }
 
 /// See [`Scene`].
-pub(crate) fn page(ctx: &Ctx<'_>, name: &str, room: Room) -> Scene {
+pub(crate) fn page<'a>(
+    ctx: &Ctx<'_>,
+    name: &str,
+    replays: &'a [ReplayCase],
+    room: Room,
+) -> Scene<'a> {
     let known = sim_scenes::find(name);
     let root = "../";
     let own: Vec<_> = ctx.cases.of_scenario(name).collect();
@@ -85,6 +92,7 @@ pub(crate) fn page(ctx: &Ctx<'_>, name: &str, room: Room) -> Scene {
             .unwrap_or_default(),
         interest: known.map(|s| s.interest.clone()).unwrap_or_default(),
         verdict: verdict(ctx, name, root),
+        replays: &replays[..replays.len().min(room.frontiers())],
         legend: ctx.heads(),
         gates: gates(ctx, name),
         translations: translations(ctx, name),

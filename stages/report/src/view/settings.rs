@@ -74,8 +74,23 @@ pub(crate) fn setting(value: &SettingValue) -> String {
     match value {
         SettingValue::Bool(b) => if *b { "on" } else { "off" }.to_owned(),
         SettingValue::Integer(i) => i.to_string(),
-        SettingValue::Number(x) => crate::number::full(*x),
+        SettingValue::Number(x) => fraction(*x).unwrap_or_else(|| crate::number::full(*x)),
         SettingValue::Text(t) => text::line(t),
+    }
+}
+
+/// `1/240` for a number that is just that and long in decimals; `1/240 in binary32` for the nearest to it
+/// of single precision.
+fn fraction(x: f64) -> Option<String> {
+    let inverse = (1.0 / x).round();
+    let long = crate::number::full(x).len() > 8;
+    if !long || !(2.0..1.0e6).contains(&inverse) {
+        return None;
+    }
+    match 1.0 / inverse {
+        exact if exact == x => Some(format!("1/{inverse}")),
+        exact if f64::from(exact as f32) == x => Some(format!("1/{inverse} in binary32")),
+        _ => None,
     }
 }
 
@@ -157,4 +172,19 @@ pub(crate) fn caveats(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_written_as_such_where_they_are_exact() {
+        let text = |x: f64| setting(&SettingValue::Number(x));
+        assert_eq!(text(1.0 / 240.0), "1/240");
+        assert_eq!(text(f64::from(1.0f32 / 240.0)), "1/240 in binary32");
+        assert_eq!(text(0.02), "0.02");
+        assert_eq!(text(0.004_166_7), "0.0041667");
+        assert_eq!(text(1e-8), "1e-8");
+    }
 }

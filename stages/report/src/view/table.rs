@@ -275,6 +275,9 @@ fn row(ctx: &Ctx<'_>, metric: &Metric<'_>, case: &Case, root: &str, scale: Optio
 /// The quartiles and the count of a sample, for titles.
 pub(crate) fn spread(s: &Summary, unit: &str) -> String {
     let short = |v: f64| significant(v, 5);
+    if s.n == 1 {
+        return format!("{} {unit}\nn = 1", full(s.median));
+    }
     format!(
         "median {} {unit}\nquartiles {} to {}\nrange {} to {}\nn = {}",
         full(s.median),

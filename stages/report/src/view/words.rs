@@ -50,8 +50,8 @@ pub(crate) fn quantity(id: &str) -> String {
 
 /// `100 bodies, 4 worlds`, and what sets the case apart from the usual.
 pub(crate) fn case(case: &Case) -> String {
-    let bodies = if case.size == 1 { "body" } else { "bodies" };
-    let mut out = format!("{}\u{a0}{bodies}", whole(case.size));
+    let what = counted(&case.scenario, case.size);
+    let mut out = format!("{}\u{a0}{what}", whole(case.size));
     if case.worlds != 1 {
         out += &format!(", {}\u{a0}worlds", whole(case.worlds));
     }
@@ -65,6 +65,17 @@ pub(crate) fn case(case: &Case) -> String {
         out += &format!(", side {}", text::line(&case.side));
     }
     out
+}
+
+/// What the size of a scene counts: `bodies`, or `robots` where it is made of a robot's model.
+pub(crate) fn counted(scenario: &str, size: u64) -> &'static str {
+    let robots = sim_scenes::find(scenario).is_some_and(|s| s.source.is_some());
+    match (robots, size) {
+        (true, 1) => "robot",
+        (true, _) => "robots",
+        (false, 1) => "body",
+        (false, _) => "bodies",
+    }
 }
 
 /// `480 steps of 1/240 s`.
@@ -105,4 +116,16 @@ pub(crate) fn reasons(cell: &Cell) -> String {
 /// `s` unless there is one.
 pub(crate) fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn a_size_counts_bodies_or_robots() {
+        assert_eq!((counted("box_pile", 1), counted("box_pile", 2)), ("body", "bodies"));
+        assert_eq!((counted("robot_go1", 1), counted("robot_t1", 2)), ("robot", "robots"));
+        assert_eq!(counted("no_longer_there", 3), "bodies");
+    }
 }
