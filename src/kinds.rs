@@ -11,6 +11,7 @@ pub(crate) fn stages() -> Vec<Box<dyn Stage>> {
         Box::new(sim_stage_scene::Scene),
         Box::new(sim_stage_trial::Trial),
         Box::new(sim_stage_report::Report),
+        Box::new(sim_stage_protocol::ProtocolKind),
     ]
 }
 
