@@ -13,6 +13,7 @@ pub(crate) fn stages() -> Vec<Box<dyn Stage>> {
         Box::new(sim_stage_trial::SuiteFacts),
         Box::new(sim_stage_render::Render),
         Box::new(sim_stage_report::Report),
+        Box::new(sim_stage_protocol::ProtocolKind),
     ]
 }
 

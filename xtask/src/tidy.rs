@@ -61,7 +61,10 @@ fn registry(root: &Path, found: &mut Findings) -> Result<()> {
     }
     for scenario in folders(&root.join("scenes"))? {
         let dir = root.join("scenes").join(&scenario);
-        if matches!(scenario.as_str(), "src" | "target" | "tests") {
+        // A crate of its own is what a protocol compares, not a scenario.
+        if matches!(scenario.as_str(), "src" | "target" | "tests")
+            || dir.join("model/Cargo.toml").is_file()
+        {
             continue;
         }
         for file in ["scene.toml", "generate.rs"] {
@@ -82,7 +85,13 @@ fn adapters(root: &Path, found: &mut Findings) -> Result<()> {
     };
     for adapter in crate::adapters::all()? {
         let name = &adapter.name;
-        for file in ["Cargo.toml", "Cargo.lock", "examples/hand_loop.rs", "tests/adapter.rs"] {
+        // A plant is stepped by a protocol; it has no loop that a yardstick could stand beside.
+        let parts: &[&str] = if adapter.steps_scenes()? {
+            &["Cargo.toml", "Cargo.lock", "examples/hand_loop.rs", "tests/adapter.rs"]
+        } else {
+            &["Cargo.toml", "Cargo.lock", "tests/plant.rs"]
+        };
+        for file in parts {
             if !adapter.dir.join(file).is_file() {
                 found.push(format!("engines/{name} has no {file}"));
             }

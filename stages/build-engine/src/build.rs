@@ -32,10 +32,16 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     }
     let crates: Vec<String> = std::iter::once(&crate_dir).chain(&paths).cloned().collect();
     stop_workspace_search(&work, &crates)?;
+    let include = dir.join("tmp/include");
     let out_bin = dir.join("out/bin");
     fs::create_dir_all(&out_bin).at(&out_bin)?;
     for library in arg::<Vec<Library>>(request, "libraries")? {
-        unpack(&input(request, dir, &format!("fetch_{}", library.from))?, &library, &out_bin)?;
+        let archive = input(request, dir, &format!("fetch_{}", library.from))?;
+        if library.path.ends_with('/') {
+            unpack_folder(&archive, &library.path, &include)?;
+        } else {
+            unpack(&archive, &library, &out_bin)?;
+        }
     }
 
     let vendor = input(request, dir, "vendor")?;
@@ -62,7 +68,8 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             .env("CARGO_TERM_COLOR", "never")
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
         for (name, value) in &env {
-            cargo.env(name, value.replace("{lib}", &out_bin.display().to_string()));
+            let value = value.replace("{lib}", &out_bin.display().to_string());
+            cargo.env(name, value.replace("{include}", &include.display().to_string()));
         }
         let status = cargo
             .status()
@@ -129,6 +136,38 @@ fn copy(from: &Path, to: &Path) -> Result<(), StageError> {
             std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
             fs::set_permissions(&to, permissions).at(&to)?;
         }
+    }
+    Ok(())
+}
+
+/// Everything below a folder of an archive, into a folder of its name.
+fn unpack_folder(archive: &Path, folder: &str, to: &Path) -> Result<(), StageError> {
+    let bad = |e: &dyn std::fmt::Display| {
+        StageError::Failed(format!("{folder} out of {}: {e}", archive.display()))
+    };
+    let file = fs::File::open(archive).at(archive)?;
+    let mut zip = zip::ZipArchive::new(file).map_err(|e| bad(&e))?;
+    let name = Path::new(folder).file_name().ok_or_else(|| bad(&"it has no name"))?;
+    let top = to.join(name);
+    let mut found = 0;
+    for i in 0..zip.len() {
+        let mut member = zip.by_index(i).map_err(|e| bad(&e))?;
+        let path = member.enclosed_name().ok_or_else(|| bad(&"a member lies outside"))?;
+        let Ok(below) = path.strip_prefix(folder) else { continue };
+        if !member.is_file() {
+            continue;
+        }
+        let path = top.join(below);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).at(parent)?;
+        }
+        let mut bytes = Vec::new();
+        member.read_to_end(&mut bytes).map_err(|e| bad(&e))?;
+        fs::write(&path, bytes).at(&path)?;
+        found += 1;
+    }
+    if found == 0 {
+        return Err(bad(&"there is nothing"));
     }
     Ok(())
 }

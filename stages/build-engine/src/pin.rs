@@ -83,7 +83,7 @@ pub struct Build {
     /// Libraries to be laid beside the adapter.
     #[serde(default)]
     pub library: Vec<Library>,
-    /// Environment of the build; `{lib}` is the folder of those libraries.
+    /// Environment of the build; `{lib}` is the folder of those libraries, `{include}` that of headers.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// More flags for rustc.
@@ -111,7 +111,8 @@ pub struct AlsoBuild {
 pub struct Library {
     /// `id` of the fetch.
     pub from: String,
-    /// Path in the archive (a wheel or another zip).
+    /// Path in the archive (a wheel or another zip). One that ends with `/` is a folder of headers: it is
+    /// laid below `{include}` for the build, and not beside the adapter.
     pub path: String,
     /// Names that link to it.
     #[serde(default)]

@@ -22,6 +22,9 @@ pub(in super::super) fn interval(bench: &mut Bench) -> Result<()> {
     std::fs::create_dir_all(&dir)?;
     scene(bench, &dir)?;
     for adapter in adapters::all()? {
+        if !adapter.steps_scenes()? {
+            continue;
+        }
         let name = &adapter.name;
         shell::run(&mut adapter.cargo(&[
             "build",

@@ -1,0 +1,203 @@
+//! The metrics of one run, from its telemetry.
+//!
+//! *All rows* include the one before the first step. The *steady window* begins at the row nearest to the
+//! scenario's `steady_from_s` and goes to the end. *Speed* is the planar speed of the rear axle's
+//! reference point, *longitudinal velocity* its velocity along the body's x axis. P99 is the 99 %
+//! quantile with linear interpolation.
+
+use crate::config::Config;
+use crate::protocol::Scenario;
+use crate::stats::{max, mean, min, p99, rms};
+use crate::telemetry::*;
+use std::collections::BTreeMap;
+
+/// Standard gravity as the model has it, m/s².
+const GRAVITY: f64 = 9.81;
+/// A velocity that rises by no more than this does not rise, m/s.
+const RISES: f64 = 1e-6;
+
+/// One run, as metrics see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// Its telemetry.
+    pub telemetry: &'a Telemetry,
+    /// What was driven.
+    pub scenario: &'a Scenario,
+    /// The vehicle.
+    pub config: &'a Config,
+}
+
+/// A metric: its name, and how it is computed. `None` where the scenario has no such window.
+type Metric = (&'static str, fn(&Run<'_>) -> Option<f64>);
+
+/// All metrics, by name.
+pub const METRICS: [Metric; 44] = [
+    ("finite", |r| Some(f64::from(u8::from(r.telemetry.values.iter().all(|x| x.is_finite()))))),
+    ("warning_count", |r| Some(max(r.all(WARNINGS)))),
+    ("maximum_unexpected_contacts", |r| Some(max(r.all(UNEXPECTED)))),
+    ("minimum_steady_wheel_contact_coverage", |r| Some(r.coverage())),
+    ("maximum_contact_gap_s", |r| Some(max(r.all(GAP)))),
+    ("maximum_penetration_m", |r| Some(max(r.all(PENETRATION)))),
+    ("penetration_p99_m", |r| Some(p99(r.all(PENETRATION)))),
+    ("steady_penetration_p99_m", |r| Some(p99(r.steady(PENETRATION)))),
+    ("maximum_abs_roll_pitch_rad", |r| Some(max(r.all(TILT)))),
+    ("steady_abs_roll_pitch_p99_rad", |r| {
+        let (roll, pitch) = (r.steady(ROLL), r.steady(PITCH));
+        Some(p99(roll.zip(pitch).map(|(a, b)| a.abs().max(b.abs()))))
+    }),
+    ("final_abs_roll_pitch_rad", |r| Some(r.last(ROLL).abs().max(r.last(PITCH).abs()))),
+    ("steady_chassis_z_peak_to_peak_m", |r| {
+        Some(max(r.steady(POSITION + 2)) - min(r.steady(POSITION + 2)))
+    }),
+    ("steady_vertical_speed_p99_mps", |r| Some(p99(r.steady(VERTICAL_SPEED)))),
+    ("minimum_steady_mean_wheel_load_ratio", |r| {
+        let ratio = |i| mean(r.steady(LOAD + i)) / (r.weight() / 4.0);
+        Some(min((0..4).map(ratio)))
+    }),
+    ("steady_normal_force_relative_error", |r| {
+        let total: f64 = (0..4).map(|i| mean(r.steady(LOAD + i))).sum();
+        Some((total - r.weight()).abs() / r.weight())
+    }),
+    ("steady_xy_drift_m", |r| {
+        let first = r.steady_row();
+        let from = |c: usize| r.telemetry.at(first, POSITION + c);
+        let (x, y) = (r.steady(POSITION), r.steady(POSITION + 1));
+        Some(max(x.zip(y).map(|(x, y)| (x - from(0)).hypot(y - from(1)))))
+    }),
+    ("steady_yaw_drift_rad", |r| {
+        let first = r.telemetry.at(r.steady_row(), YAW);
+        Some(max(r.steady(YAW).map(|yaw| (yaw - first).abs())))
+    }),
+    ("steady_speed_p99_mps", |r| Some(p99(r.speeds(r.steady_row())))),
+    ("steady_yaw_rate_p99_rad_s", |r| Some(p99(r.steady(ANGULAR_VELOCITY + 2).map(f64::abs)))),
+    ("maximum_speed_mps", |r| Some(max(r.speeds(0)))),
+    ("forward_displacement_m", |r| Some(r.last(POSITION) - r.telemetry.at(0, POSITION))),
+    ("final_lateral_displacement_m", |r| {
+        Some(r.last(POSITION + 1) - r.telemetry.at(0, POSITION + 1))
+    }),
+    ("final_abs_lateral_displacement_m", |r| {
+        Some((r.last(POSITION + 1) - r.telemetry.at(0, POSITION + 1)).abs())
+    }),
+    ("final_yaw_rad", |r| Some(r.last(YAW))),
+    ("final_abs_yaw_rad", |r| Some(r.last(YAW).abs())),
+    ("final_longitudinal_velocity_mps", |r| Some(r.last(VELOCITY))),
+    ("final_abs_longitudinal_velocity_mps", |r| Some(r.last(VELOCITY).abs())),
+    ("speed_at_acceleration_end_mps", |r| {
+        let [_, end] = r.scenario.acceleration_window_s?;
+        Some(r.telemetry.at(r.telemetry.nearest(end), VELOCITY))
+    }),
+    // Of the measured steering, while a constant angle is commanded.
+    ("mean_commanded_steering_angle_rad", |r| {
+        Some(mean(r.commanded()?.map(|row| r.at(row, STEERING))))
+    }),
+    ("maximum_commanded_steering_error_rad", |r| {
+        let error = |row| (r.at(row, STEERING) - r.at(row, APPLIED_STEERING)).abs();
+        Some(max(r.commanded()?.map(error)))
+    }),
+    ("speed_before_braking_mps", |r| {
+        let [start, _] = r.scenario.braking_window_s?;
+        Some(r.at(r.telemetry.nearest(start), VELOCITY))
+    }),
+    ("maximum_abs_post_braking_velocity_mps", |r| {
+        let [_, end] = r.scenario.braking_window_s?;
+        Some(max(r.telemetry.column(r.telemetry.nearest(end), VELOCITY).map(f64::abs)))
+    }),
+    ("minimum_braking_velocity_mps", |r| Some(min(r.braking()?))),
+    ("braking_nonincrease_fraction", |r| {
+        let v: Vec<f64> = r.braking()?.collect();
+        Some(mean(v.windows(2).map(|w| f64::from(u8::from(w[1] - w[0] <= RISES)))))
+    }),
+    ("maximum_applied_steering_rad", |r| Some(max(r.all(APPLIED_STEERING)))),
+    ("minimum_applied_steering_rad", |r| Some(min(r.all(APPLIED_STEERING)))),
+    ("maximum_applied_acceleration_mps2", |r| Some(max(r.all(APPLIED_ACCELERATION)))),
+    ("minimum_applied_acceleration_mps2", |r| Some(min(r.all(APPLIED_ACCELERATION)))),
+    ("maximum_steering_target_step_rad", |r| {
+        let step = |row| (r.at(row, STEERING_TARGET) - r.at(row - 1, STEERING_TARGET)).abs();
+        Some(max((1..r.telemetry.rows()).map(step)))
+    }),
+    // While something beyond the limits is asked for: until the end of the last action.
+    ("minimum_saturation_count", |r| {
+        let end = r.scenario.actions.last()?.to_s;
+        let rows = 1..=r.telemetry.nearest(end);
+        Some(min(rows.map(|row| r.at(row, SATURATED))))
+    }),
+    ("mean_stress_speed_mps", |r| Some(mean(r.speeds(r.stress_row()?)))),
+    ("stress_steering_rms_rad", |r| Some(rms(r.telemetry.column(r.stress_row()?, STEERING)))),
+    ("stress_path_length_m", |r| {
+        r.stress_row()?;
+        let step = |row: usize| {
+            let d = |c| r.at(row, POSITION + c) - r.at(row - 1, POSITION + c);
+            d(0).hypot(d(1))
+        };
+        Some((1..r.telemetry.rows()).map(step).sum())
+    }),
+    ("mean_steady_z_m", |r| Some(mean(r.steady(POSITION + 2)))),
+];
+
+/// Names of all metrics.
+pub const NAMES: [&str; METRICS.len()] = {
+    let mut names = [""; METRICS.len()];
+    let mut i = 0;
+    while i < METRICS.len() {
+        names[i] = METRICS[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// All metrics that a run has.
+pub fn metrics(run: &Run<'_>) -> BTreeMap<&'static str, f64> {
+    METRICS.iter().filter_map(|(name, compute)| Some((*name, compute(run)?))).collect()
+}
+
+impl<'a> Run<'a> {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        self.telemetry.at(row, column)
+    }
+
+    fn last(&self, column: usize) -> f64 {
+        self.at(self.telemetry.rows() - 1, column)
+    }
+
+    fn all(&self, column: usize) -> impl Iterator<Item = f64> + use<'a> {
+        self.telemetry.column(0, column)
+    }
+
+    fn steady_row(&self) -> usize {
+        self.telemetry.nearest(self.scenario.steady_from_s)
+    }
+
+    fn steady(&self, column: usize) -> impl Iterator<Item = f64> + use<'a> {
+        self.telemetry.column(self.steady_row(), column)
+    }
+
+    fn stress_row(&self) -> Option<usize> {
+        Some(self.telemetry.nearest(self.scenario.stress_from_s?))
+    }
+
+    fn speeds(&self, from: usize) -> impl Iterator<Item = f64> + use<'a> {
+        let (x, y) =
+            (self.telemetry.column(from, VELOCITY), self.telemetry.column(from, VELOCITY + 1));
+        x.zip(y).map(|(x, y)| x.hypot(y))
+    }
+
+    fn commanded(&self) -> Option<impl Iterator<Item = usize> + use<>> {
+        let [from, to] = self.scenario.command_window_s?;
+        Some(self.telemetry.nearest(from)..self.telemetry.nearest(to))
+    }
+
+    fn braking(&self) -> Option<impl Iterator<Item = f64> + use<'a>> {
+        let [from, to] = self.scenario.braking_window_s?;
+        let (from, to) = (self.telemetry.nearest(from), self.telemetry.nearest(to));
+        let telemetry = self.telemetry;
+        Some((from..=to).map(move |row| telemetry.at(row, VELOCITY)))
+    }
+
+    fn coverage(&self) -> f64 {
+        min((0..4).map(|i| mean(self.steady(CONTACT + i))))
+    }
+
+    fn weight(&self) -> f64 {
+        self.config.vehicle.mass_kg * GRAVITY
+    }
+}

@@ -1,0 +1,509 @@
+//! The verdict: metrics of all runs, checks, and the largest candidate that passes all of them.
+
+use crate::report::{
+    Candidate, Check, Different, FORMAT, Head, Published, Report, Runtime, ScenarioReport,
+    Selection,
+};
+use crate::run::RunFile;
+use crate::{config, input_name, text};
+use fs_err as fs;
+use sha2::{Digest as _, Sha256};
+use sim_model::request::{Request, StageStatus, StatusFile};
+use sim_stage_sdk::{IoContext, StageError, input, ok, status};
+use sim_vehicle::config::Config;
+use sim_vehicle::convergence::difference;
+use sim_vehicle::metrics::{Run, metrics};
+use sim_vehicle::protocol::{Op, Protocol, Scenario};
+use sim_vehicle::telemetry::Telemetry;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// One run as it came in.
+struct Ran {
+    file: RunFile,
+    telemetry: Telemetry,
+    sha256: String,
+}
+
+/// By scenario and candidate: the repeats.
+type Runs = BTreeMap<(String, usize), Vec<Ran>>;
+
+pub(crate) fn run(
+    request: &Request,
+    dir: &Path,
+    fingerprint: &str,
+) -> Result<StatusFile, StageError> {
+    let protocol_text = text(request, dir, "protocol")?;
+    let config_text = text(request, dir, "config")?;
+    let model_text = text(request, dir, "model")?;
+    let protocol = Protocol::parse(&protocol_text).map_err(StageError::Failed)?;
+    let config = config(request, dir)?;
+    let mut runs = Runs::new();
+    for scenario in &protocol.scenarios {
+        for i in 0..protocol.protocol.candidates_s.len() {
+            let repeats = (0..protocol.protocol.repeats)
+                .map(|r| read(&input(request, dir, &input_name(&scenario.name, i, r))?))
+                .collect::<Result<Vec<_>, _>>()?;
+            runs.insert((scenario.name.clone(), i), repeats);
+        }
+    }
+    let mut report = judge(&protocol, &config, &runs)?;
+    report.protocol = head(&protocol, fingerprint, &protocol_text, &config_text, &model_text)?;
+    if request.inputs.contains_key("published") {
+        report.published = Some(published(&text(request, dir, "published")?, &report)?);
+    }
+    let out = dir.join("out");
+    let mut json = serde_json::to_string_pretty(&report)
+        .map_err(|e| StageError::Failed(format!("the report cannot be written as JSON: {e}")))?;
+    json.push('\n');
+    for (name, bytes) in [
+        ("report.json", json),
+        ("checks.csv", checks_csv(&report)),
+        ("metrics.csv", metrics_csv(&report)),
+    ] {
+        let path = out.join(name);
+        fs::write(&path, bytes).at(&path)?;
+    }
+    Ok(match report.selection.timestep_s {
+        Some(_) => ok(),
+        None => {
+            let failed = report.candidates.iter().map(|c| c.failures.len()).sum::<usize>();
+            status(
+                StageStatus::GateFailed,
+                format!("no candidate passes: {failed} checks fail; report.json names them"),
+            )
+        }
+    })
+}
+
+fn read(folder: &Path) -> Result<Ran, StageError> {
+    let path = folder.join("run.json");
+    let text = fs::read_to_string(&path).at(&path)?;
+    let file: RunFile = serde_json::from_str(&text)
+        .map_err(|e| StageError::Failed(format!("{}: {e}", path.display())))?;
+    let path = folder.join("telemetry.bin");
+    let bytes = fs::read(&path).at(&path)?;
+    let telemetry = Telemetry::from_bytes(&bytes)
+        .map_err(|e| StageError::Failed(format!("{}: {e}", path.display())))?;
+    Ok(Ran { file, telemetry, sha256: sha256(&bytes) })
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn head(
+    protocol: &Protocol,
+    fingerprint: &str,
+    protocol_text: &str,
+    config_text: &str,
+    model_text: &str,
+) -> Result<Head, StageError> {
+    // Without comments and layout, so that only what it says counts.
+    let canonical = serde_json::to_string(protocol)
+        .map_err(|e| StageError::Failed(format!("the protocol cannot be written as JSON: {e}")))?;
+    let identity = [&canonical, config_text, fingerprint].map(|t| sha256(t.as_bytes())).join("\n");
+    let p = &protocol.protocol;
+    Ok(Head {
+        name: p.name.clone(),
+        identity: sha256(identity.as_bytes()),
+        source_fingerprint: fingerprint.to_owned(),
+        protocol_sha256: sha256(protocol_text.as_bytes()),
+        config_sha256: sha256(config_text.as_bytes()),
+        model_sha256: sha256(model_text.as_bytes()),
+        candidates_s: p.candidates_s.clone(),
+        reference_s: p.reference_s,
+        repeats: p.repeats,
+    })
+}
+
+fn judge(protocol: &Protocol, config: &Config, runs: &Runs) -> Result<Report, StageError> {
+    let p = &protocol.protocol;
+    let reference = p.candidates_s.iter().position(|dt| *dt == p.reference_s).unwrap_or(0);
+    let first = runs.values().flatten().next();
+    let first = first.ok_or_else(|| StageError::Failed("there is no run".to_owned()))?;
+    let mut versions: Vec<String> =
+        runs.values().flatten().map(|r| r.file.version.clone()).collect();
+    versions.sort();
+    versions.dedup();
+    let mut candidates = Vec::new();
+    for (i, timestep) in p.candidates_s.iter().enumerate() {
+        candidates.push(candidate(protocol, config, runs, i, reference, *timestep));
+    }
+    // Who is compared with a reference that fails is compared with nothing.
+    let reference_failed = !candidates[reference].passed;
+    if reference_failed {
+        for c in &mut candidates {
+            if c.passed || c.timestep_s != p.reference_s {
+                c.passed = false;
+                c.failures.push("reference.failed".to_owned());
+            }
+        }
+    }
+    let passing = candidates.iter().filter(|c| c.passed).map(|c| c.timestep_s);
+    let timestep_s = passing.reduce(f64::max);
+    let checks = |c: &Candidate| {
+        c.scenarios.iter().map(|s| s.checks.len()).sum::<usize>()
+            + c.symmetry.len()
+            + c.convergence.len()
+    };
+    let checks_per_candidate = candidates.iter().map(checks).max().unwrap_or(0);
+    Ok(Report {
+        format: FORMAT,
+        protocol: Head {
+            name: String::new(),
+            identity: String::new(),
+            source_fingerprint: String::new(),
+            protocol_sha256: String::new(),
+            config_sha256: String::new(),
+            model_sha256: String::new(),
+            candidates_s: Vec::new(),
+            reference_s: p.reference_s,
+            repeats: p.repeats,
+        },
+        runtime: Runtime { versions, model: first.file.model.clone() },
+        candidates,
+        selection: Selection {
+            rule: "the largest candidate of which every check holds",
+            timestep_s,
+            checks_per_candidate,
+        },
+        published: None,
+    })
+}
+
+fn candidate(
+    protocol: &Protocol,
+    config: &Config,
+    runs: &Runs,
+    i: usize,
+    reference: usize,
+    timestep_s: f64,
+) -> Candidate {
+    let of = |scenario: &str, i: usize| {
+        runs.get(&(scenario.to_owned(), i)).map_or(&[] as &[Ran], Vec::as_slice)
+    };
+    let by_name = |name: &str| protocol.scenarios.iter().find(|s| s.name == name);
+    let mut scenarios = Vec::new();
+    for scenario in &protocol.scenarios {
+        scenarios.push(scenario_report(protocol, scenario, config, of(&scenario.name, i)));
+    }
+    let value = |scenario: &str, metric: &str| {
+        scenarios.iter().find(|s| s.scenario == scenario)?.metrics.get(metric).copied()
+    };
+    let symmetry = protocol.symmetry.iter().map(|s| {
+        let pair = value(&s.left, &s.metric).zip(value(&s.right, &s.metric));
+        let relative = pair.map(|(l, r)| {
+            let (l, r) = (l.abs(), r.abs());
+            (l - r).abs() / l.max(r)
+        });
+        let id = format!("symmetry.{}.{}.{}", s.left, s.right, s.metric);
+        checked(id, &format!("relative_error_of_{}", s.metric), Op::AtMost, s.limit, relative)
+    });
+    let symmetry: Vec<Check> = symmetry.collect();
+    let mut convergence = Vec::new();
+    for c in protocol.convergence.iter().filter(|_| i != reference) {
+        let Some(scenario) = by_name(&c.scenario) else { continue };
+        let run = |i: usize| {
+            let ran = of(&c.scenario, i).first().filter(|r| r.file.error.is_none())?;
+            Some(Run { telemetry: &ran.telemetry, scenario, config })
+        };
+        for (quantity, limit) in &c.limits {
+            let pair = run(i).zip(run(reference));
+            let value = pair.and_then(|(a, b)| difference(quantity, &a, &b));
+            let id = format!("convergence.{}.{quantity}", c.scenario);
+            convergence.push(checked(id, quantity, Op::AtMost, *limit, value));
+        }
+    }
+    let mut failures: Vec<String> = Vec::new();
+    if scenarios.iter().any(|s| !s.errors.is_empty()) {
+        failures.push("candidate.runtime_error".to_owned());
+    }
+    let all = scenarios.iter().flat_map(|s| &s.checks).chain(&symmetry).chain(&convergence);
+    failures.extend(all.filter(|c| !c.passed).map(|c| c.id.clone()));
+    Candidate {
+        timestep_s,
+        passed: failures.is_empty(),
+        failures,
+        scenarios,
+        symmetry,
+        convergence,
+    }
+}
+
+fn scenario_report(
+    protocol: &Protocol,
+    scenario: &Scenario,
+    config: &Config,
+    runs: &[Ran],
+) -> ScenarioReport {
+    let errors: Vec<String> = runs.iter().filter_map(|r| r.file.error.clone()).collect();
+    let whole = runs.first().filter(|_| errors.is_empty());
+    let found: BTreeMap<String, f64> = whole
+        .map(|ran| metrics(&Run { telemetry: &ran.telemetry, scenario, config }))
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    let mut checks: Vec<Check> = protocol
+        .gates_of(scenario)
+        .map(|g| {
+            let word = match g.op {
+                Op::Equal => "equal",
+                Op::AtMost => "at_most",
+                Op::AtLeast => "at_least",
+            };
+            let id = format!("absolute.{}.{}.{word}", scenario.name, g.metric);
+            checked(id, &g.metric, g.op, g.limit, found.get(&g.metric).copied())
+        })
+        .collect();
+    let delta = whole.map(|first| {
+        let far = |ran: &Ran| apart(&first.telemetry.values, &ran.telemetry.values);
+        runs[1..].iter().map(far).fold(0.0, f64::max)
+    });
+    checks.push(checked(
+        format!("determinism.{}", scenario.name),
+        "largest_difference_of_repeats",
+        Op::AtMost,
+        protocol.determinism.limit,
+        delta,
+    ));
+    ScenarioReport {
+        scenario: scenario.name.clone(),
+        metrics: found,
+        telemetry_sha256: runs.iter().map(|r| r.sha256.clone()).collect(),
+        checks,
+        errors,
+    }
+}
+
+/// The largest difference of two values at one place; infinite where there are not as many.
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    if a.len() != b.len() {
+        return f64::INFINITY;
+    }
+    let pairs = a.iter().zip(b).filter(|(x, y)| x.to_bits() != y.to_bits());
+    pairs.map(|(x, y)| (x - y).abs()).fold(0.0, |m, d| if d > m || d.is_nan() { d } else { m })
+}
+
+fn checked(id: String, metric: &str, op: Op, limit: f64, value: Option<f64>) -> Check {
+    let value = value.filter(|v| v.is_finite());
+    let passed = value.is_some_and(|v| op.holds(v, limit));
+    Check { id, metric: metric.to_owned(), operator: op.text(), limit, value, passed }
+}
+
+fn checks_csv(report: &Report) -> String {
+    let mut out = "timestep_s,id,metric,operator,limit,value,passed\n".to_owned();
+    for c in &report.candidates {
+        let scenarios = c.scenarios.iter().flat_map(|s| &s.checks);
+        for check in scenarios.chain(&c.symmetry).chain(&c.convergence) {
+            let value = check.value.map_or(String::new(), |v| format!("{v:?}"));
+            let _ = writeln!(
+                out,
+                "{},{},{},{},{:?},{value},{}",
+                c.timestep_s, check.id, check.metric, check.operator, check.limit, check.passed
+            );
+        }
+    }
+    out
+}
+
+fn metrics_csv(report: &Report) -> String {
+    let mut out = "timestep_s,scenario,metric,value\n".to_owned();
+    for c in &report.candidates {
+        for s in &c.scenarios {
+            for (metric, value) in &s.metrics {
+                let _ = writeln!(out, "{},{},{metric},{value:?}", c.timestep_s, s.scenario);
+            }
+        }
+    }
+    out
+}
+
+/// Compares with published values: lines of scenario, metric or quantity of convergence, timestep and the
+/// value with the digits that were published.
+fn published(csv: &str, report: &Report) -> Result<Published, StageError> {
+    let mut out = Published { values: 0, equal: 0, missing: Vec::new(), different: Vec::new() };
+    for (n, line) in csv.lines().enumerate().skip(1).filter(|(_, l)| !l.starts_with('#')) {
+        let bad = || StageError::Failed(format!("published values, line {}: `{line}`", n + 1));
+        let fields: Vec<&str> = line.split(',').collect();
+        let [scenario, metric, timestep, digits] = fields.as_slice() else { return Err(bad()) };
+        let timestep: f64 = timestep.parse().map_err(|_| bad())?;
+        let value: f64 = digits.parse().map_err(|_| bad())?;
+        out.values += 1;
+        let id = format!("{scenario}.{metric}@{timestep}");
+        match found(report, scenario, metric, timestep) {
+            None => out.missing.push(id),
+            Some(own) if as_printed(own, value, digits) => out.equal += 1,
+            Some(own) => out.different.push(Different { id, published: value, value: own }),
+        }
+    }
+    Ok(out)
+}
+
+fn found(report: &Report, scenario: &str, metric: &str, timestep: f64) -> Option<f64> {
+    let c = report.candidates.iter().find(|c| c.timestep_s == timestep)?;
+    let s = c.scenarios.iter().find(|s| s.scenario == scenario)?;
+    let converged = || {
+        let id = format!("convergence.{scenario}.{metric}");
+        c.convergence.iter().find(|check| check.id == id)?.value
+    };
+    s.metrics.get(metric).copied().or_else(converged)
+}
+
+/// Below this, a difference is rounding of sums of some hundred numbers of order one.
+const ROUNDING: f64 = 1e-11;
+
+/// Whether a value is a published one up to the last digit of that.
+fn as_printed(own: f64, published: f64, digits: &str) -> bool {
+    let (mantissa, exponent) = digits.split_once('e').unwrap_or((digits, "0"));
+    let places = mantissa.split_once('.').map_or(0, |(_, f)| f.len()) as i32;
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    // Half a unit of the last digit, and as much for what rounded it the other way.
+    let unit = 10f64.powi(exponent - places);
+    (own - published).abs() <= 0.51 * unit + ROUNDING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROTOCOL: &str = include_str!("../../../scenes/vehicle/m1.toml");
+    const CONFIG: &str = include_str!("../../../scenes/vehicle/vehicle.toml");
+
+    /// A vehicle that stands still and carries its weight, as telemetry of as many seconds.
+    fn standing(seconds: f64) -> Telemetry {
+        use sim_vehicle::telemetry as t;
+        let rows = (seconds / 0.05).round() as usize + 1;
+        let mut values = vec![0.0; rows * t::COLUMNS];
+        for (i, row) in values.chunks_exact_mut(t::COLUMNS).enumerate() {
+            row[t::TIME] = i as f64 * 0.05;
+            for wheel in 0..4 {
+                row[t::CONTACT + wheel] = 1.0;
+                row[t::LOAD + wheel] = 1200.0 * 9.81 / 4.0;
+            }
+        }
+        Telemetry { values }
+    }
+
+    fn ran(telemetry: Telemetry, error: Option<&str>) -> Ran {
+        let file = RunFile {
+            format: 1,
+            version: "1".into(),
+            scenario: String::new(),
+            timestep: 0.005,
+            substeps: 10,
+            control_steps: 0,
+            model: serde_json::Value::Null,
+            error: error.map(str::to_owned),
+        };
+        let sha256 = sha256(&telemetry.to_bytes());
+        Ran { file, telemetry, sha256 }
+    }
+
+    /// A protocol of the scenario `rest` alone.
+    fn rest() -> Protocol {
+        let mut p = Protocol::parse(PROTOCOL).expect("a protocol");
+        p.scenarios.retain(|s| s.name == "rest");
+        p.convergence.retain(|c| c.scenario == "rest");
+        p.symmetry.clear();
+        p
+    }
+
+    fn runs(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Runs {
+        (0..p.protocol.candidates_s.len())
+            .map(|i| {
+                (("rest".to_owned(), i), (0..p.protocol.repeats).map(|r| make(i, r)).collect())
+            })
+            .collect()
+    }
+
+    fn judged(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Report {
+        let config = Config::parse(CONFIG).expect("a configuration");
+        judge(p, &config, &runs(p, make)).expect("a report")
+    }
+
+    #[test]
+    fn the_largest_step_that_passes_is_selected() {
+        let report = judged(&rest(), |_, _| ran(standing(10.0), None));
+        assert_eq!(report.selection.timestep_s, Some(0.01), "{:?}", report.candidates[0].failures);
+        // Too deep in the ground with the largest step.
+        let report = judged(&rest(), |i, _| {
+            let mut t = standing(10.0);
+            if i == 0 {
+                t.values[100 * 36 + 18] = 0.0051;
+            }
+            ran(t, None)
+        });
+        assert_eq!(report.selection.timestep_s, Some(0.005));
+        assert_eq!(
+            report.candidates[0].failures,
+            ["absolute.rest.maximum_penetration_m.at_most"],
+            "V28"
+        );
+    }
+
+    /// V26: one bit of one repeat is a difference, and so is another number of rows.
+    #[test]
+    fn repeats_must_not_differ() {
+        let report = judged(&rest(), |i, r| {
+            let mut t = standing(10.0);
+            if (i, r) == (1, 2) {
+                t.values[7 * 36 + 4] = 1e-9;
+            }
+            ran(t, None)
+        });
+        assert_eq!(report.candidates[1].failures, ["determinism.rest"]);
+        assert!(report.candidates[0].passed && report.candidates[2].passed);
+        assert_eq!(apart(&[1.0], &[1.0, 2.0]), f64::INFINITY);
+        assert!(apart(&[1.0], &[f64::NAN]).is_nan() || apart(&[1.0], &[f64::NAN]) > 0.0);
+    }
+
+    #[test]
+    fn a_run_that_ended_early_fails_its_candidate_and_a_reference_fails_all() {
+        let report = judged(&rest(), |i, r| {
+            ran(standing(10.0), (i == 0 && r == 1).then_some("MuJoCo warned at 1 s"))
+        });
+        let failures = &report.candidates[0].failures;
+        assert_eq!(failures[0], "candidate.runtime_error");
+        assert!(failures.len() > 10, "nothing is known of it: {failures:?}");
+        assert_eq!(report.selection.timestep_s, Some(0.005));
+        let report = judged(&rest(), |i, _| ran(standing(10.0), (i == 2).then_some("went wrong")));
+        assert_eq!(report.selection.timestep_s, None);
+        assert!(report.candidates.iter().all(|c| !c.passed));
+    }
+
+    /// V38: what is driven, measured or allowed is in the identity; comments are not.
+    #[test]
+    fn the_identity_is_of_what_counts() {
+        let identity = |protocol: &str, config: &str, fingerprint: &str| {
+            let p = Protocol::parse(protocol).expect("a protocol");
+            head(&p, fingerprint, protocol, config, "").expect("a head").identity
+        };
+        let first = identity(PROTOCOL, CONFIG, "f");
+        assert_eq!(identity(&format!("# a remark\n{PROTOCOL}"), CONFIG, "f"), first);
+        for (from, to) in [
+            ("acceleration = 2.0", "acceleration = 2.1"),
+            ("limit = 0.98", "limit = 0.97"),
+            ("steady_from_s = 1.2", "steady_from_s = 1.25"),
+            ("position_rmse_m = 0.05", "position_rmse_m = 0.06"),
+        ] {
+            assert!(PROTOCOL.contains(from));
+            assert_ne!(identity(&PROTOCOL.replacen(from, to, 1), CONFIG, "f"), first, "{from}");
+        }
+        assert_ne!(identity(PROTOCOL, &CONFIG.replace("1200.0", "1201.0"), "f"), first);
+        assert_ne!(identity(PROTOCOL, CONFIG, "another metric"), first);
+    }
+
+    #[test]
+    fn published_digits_are_what_counts() {
+        assert!(as_printed(0.005_728_712, 0.005_728_71, "0.00572871"));
+        assert!(!as_printed(0.005_728_72, 0.005_728_71, "0.00572871"));
+        assert!(
+            as_printed(20.0251, 20.0251, "20.0251") && !as_printed(20.0252, 20.0251, "20.0251")
+        );
+        assert!(as_printed(8.78949e-5, 8.78949e-5, "8.78949e-05"));
+        assert!(!as_printed(2.19e-9, 4.5e-15, "4.5e-15"), "more than rounding");
+    }
+}
