@@ -170,6 +170,7 @@ fn no_source(name: &str, at: &Path, looked: &dyn Fn(&Path)) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct MemFiles {
     files: BTreeMap<String, Vec<u8>>,
+    missing: std::collections::BTreeSet<String>,
 }
 
 impl MemFiles {
@@ -182,6 +183,13 @@ impl MemFiles {
     #[must_use]
     pub fn with(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.files.insert(path.to_owned(), bytes.into());
+        self
+    }
+
+    /// Says that a program is on no search path.
+    #[must_use]
+    pub fn without_program(mut self, name: &str) -> Self {
+        self.missing.insert(name.to_owned());
         self
     }
 }
@@ -204,6 +212,10 @@ impl MemFiles {
 }
 
 impl Files for MemFiles {
+    fn has_program(&self, name: &str, _: Option<&str>) -> bool {
+        !self.missing.contains(name)
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         self.files.get(path).cloned().ok_or_else(|| "no such file".to_owned())
     }

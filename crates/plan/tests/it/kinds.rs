@@ -164,6 +164,7 @@ pub(crate) fn registry() -> Registry {
 /// Files that the examples name.
 pub(crate) fn files() -> MemFiles {
     MemFiles::new()
+        .without_program("pyhton3")
         .with("analyse.py", "print(1)\n")
         .with("data/a.csv", "1\n")
         .with("data/deep/b.csv", "2\n")
