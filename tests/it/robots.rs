@@ -21,8 +21,8 @@ sizes = [1]
 worlds = [1, 3]
 "#;
 
-const GO1: &str = "scene/robot_go1/1@0.004166666666666667#7";
-const T1: &str = "scene/robot_t1/1@0.004166666666666667#7";
+const GO1: &str = "scene/robot_go1/1@1/240#7";
+const T1: &str = "scene/robot_t1/1@1/240#7";
 
 /// The project of the engine tests with a suite of robots.
 fn robots(engines: &[&str]) -> TestEnv {
