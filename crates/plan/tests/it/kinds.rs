@@ -99,7 +99,19 @@ fn trial(cell: &Cell, ctx: &mut dyn ExpandCtx) -> Result<Vec<Draft>, Vec<Problem
         run.suffix = format!("{line}/r0");
         run.inputs.insert("scene".to_owned(), DraftInput::Draft { index, subpath: None });
         run.order = index as u64;
-        drafts.push(run);
+        let replays = cell.params.get("replays").and_then(|v| v.as_list()).unwrap_or_default();
+        // In one suite only: the others' tests are of trials alone.
+        let captured =
+            path == "suites/shown.toml" && replays.iter().any(|r| r.as_str() == Some("capture"));
+        if captured {
+            let mut capture = run.clone();
+            capture.suffix = format!("{line}/r0/capture");
+            capture.after = vec![drafts.len()];
+            drafts.push(run);
+            drafts.push(capture);
+        } else {
+            drafts.push(run);
+        }
     }
     if problems.is_empty() { Ok(drafts) } else { Err(problems) }
 }
@@ -151,6 +163,10 @@ pub(crate) fn registry() -> Registry {
             ..fake("report", |c, _| Ok(vec![simple("report", c)]))
         }),
         Box::new(Fake {
+            inputs: &[const { input("captures", true, true) }],
+            ..fake("render", |c, _| Ok(vec![simple("render", c)]))
+        }),
+        Box::new(Fake {
             params: PROBE,
             inputs: &[const { input("data", false, false) }],
             ..fake("probe", |c, _| Ok(vec![simple("probe", c)]))
@@ -170,6 +186,7 @@ pub(crate) fn files() -> MemFiles {
         .with("data/deep/b.csv", "2\n")
         .with("tools/go.sh", "true\n")
         .with("suites/rigid.toml", "pile\nstack\n")
+        .with("suites/shown.toml", "box_pile\npendulum\n")
         .with("suites/bad.toml", "pile\nbad one\nbad two\n")
         .with("suites/twice.toml", "pile\npile\n")
         .with("suites/unequal.toml", "unequal\n")

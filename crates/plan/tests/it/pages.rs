@@ -83,7 +83,7 @@ fn the_schema_names_every_kind_and_parameter() {
     let schema = json_schema(&registry());
     let kinds = schema["properties"]["stage"]["items"]["anyOf"].as_array().unwrap();
     let names: Vec<_> = kinds.iter().map(|k| k["title"].as_str().unwrap()).collect();
-    assert_eq!(names, ["broken", "build-engine", "command", "probe", "report", "trial"]);
+    assert_eq!(names, ["broken", "build-engine", "command", "probe", "render", "report", "trial"]);
     let command = &kinds[2];
     assert_eq!(command["additionalProperties"], false);
     assert_eq!(command["required"], serde_json::json!(["name", "kind", "run"]));
@@ -91,5 +91,5 @@ fn the_schema_names_every_kind_and_parameter() {
     for property in command["properties"].as_object().unwrap().values() {
         assert!(property["description"].is_string(), "{property}");
     }
-    assert_eq!(kinds[4]["properties"]["inputs"]["required"], serde_json::json!(["trials"]));
+    assert_eq!(kinds[5]["properties"]["inputs"]["required"], serde_json::json!(["trials"]));
 }
