@@ -3,7 +3,7 @@
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use sim_model::request::{Request, StatusFile};
-use sim_stage_sdk::{IoContext, StageError, arg, input, ok};
+use sim_stage_sdk::{IoContext, StageError, arg, engine_program, input, ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +43,7 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     let path = dir.join("tmp/job.json");
     fs::write(&path, format!("{job:#}\n")).at(&path)?;
     let out = dir.join("out");
-    let plant = program(&engine)?;
+    let plant = engine_program(&engine)?;
     let exit = Command::new(&plant)
         .arg("run")
         .arg(&path)
@@ -62,16 +62,4 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
 
 fn absolute(path: &Path) -> Result<PathBuf, StageError> {
     fs::canonicalize(path).at(path)
-}
-
-/// The plant's program, as engine.json names it.
-fn program(engine: &Path) -> Result<PathBuf, StageError> {
-    let path = engine.join("engine.json");
-    let text = fs::read_to_string(&path).at(&path)?;
-    let json: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|e| StageError::Failed(format!("{}: {e}", path.display())))?;
-    match json.get("bin").and_then(|b| b.as_str()) {
-        Some(bin) if !bin.contains("..") && !bin.starts_with('/') => Ok(engine.join(bin)),
-        _ => Err(StageError::Failed(format!("{} names no program", path.display()))),
-    }
 }

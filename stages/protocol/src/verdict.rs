@@ -48,8 +48,8 @@ pub(crate) fn run(
             runs.insert((scenario.name.clone(), i), repeats);
         }
     }
-    let mut report = judge(&protocol, &config, &runs)?;
-    report.protocol = head(&protocol, fingerprint, &protocol_text, &config_text, &model_text)?;
+    let head = head(&protocol, fingerprint, &protocol_text, &config_text, &model_text)?;
+    let mut report = judge(&protocol, &config, &runs, head)?;
     if request.inputs.contains_key("published") {
         report.published = Some(published(&text(request, dir, "published")?, &report)?);
     }
@@ -118,7 +118,12 @@ fn head(
     })
 }
 
-fn judge(protocol: &Protocol, config: &Config, runs: &Runs) -> Result<Report, StageError> {
+fn judge(
+    protocol: &Protocol,
+    config: &Config,
+    runs: &Runs,
+    head: Head,
+) -> Result<Report, StageError> {
     let p = &protocol.protocol;
     let reference = p.candidates_s.iter().position(|dt| *dt == p.reference_s).unwrap_or(0);
     let first = runs.values().flatten().next();
@@ -151,17 +156,7 @@ fn judge(protocol: &Protocol, config: &Config, runs: &Runs) -> Result<Report, St
     let checks_per_candidate = candidates.iter().map(checks).max().unwrap_or(0);
     Ok(Report {
         format: FORMAT,
-        protocol: Head {
-            name: String::new(),
-            identity: String::new(),
-            source_fingerprint: String::new(),
-            protocol_sha256: String::new(),
-            config_sha256: String::new(),
-            model_sha256: String::new(),
-            candidates_s: Vec::new(),
-            reference_s: p.reference_s,
-            repeats: p.repeats,
-        },
+        protocol: head,
         runtime: Runtime { versions, model: first.file.model.clone() },
         candidates,
         selection: Selection {
@@ -421,7 +416,8 @@ mod tests {
 
     fn judged(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Report {
         let config = Config::parse(CONFIG).expect("a configuration");
-        judge(p, &config, &runs(p, make)).expect("a report")
+        let head = head(p, "f", "", "", "").expect("a head");
+        judge(p, &config, &runs(p, make), head).expect("a report")
     }
 
     #[test]

@@ -92,6 +92,18 @@ pub fn input(request: &Request, dir: &Path, name: &str) -> Result<PathBuf, Stage
     }
 }
 
+/// The program of a built engine, as the `engine.json` in its folder names it.
+pub fn engine_program(engine: &Path) -> Result<PathBuf, StageError> {
+    let path = engine.join("engine.json");
+    let text = fs::read_to_string(&path).at(&path)?;
+    let json: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|e| StageError::Failed(format!("{}: {e}", path.display())))?;
+    match json.get("bin").and_then(|b| b.as_str()) {
+        Some(bin) if !bin.contains("..") && !bin.starts_with('/') => Ok(engine.join(bin)),
+        _ => Err(StageError::Failed(format!("{} names no adapter", path.display()))),
+    }
+}
+
 /// Reads the request in `dir`, runs `stage`, writes `status.json`. The returned status is what was
 /// written.
 pub fn serve(stage: &dyn Stage, dir: &Path) -> Result<StatusFile, StageError> {

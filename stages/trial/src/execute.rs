@@ -6,7 +6,9 @@ use sim_engine_protocol::{
     Status,
 };
 use sim_model::request::{Request, StageStatus, StatusFile};
-use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, optional_arg, status};
+use sim_stage_sdk::{
+    IoContext, StageError, arg, engine_program, input, ok, one_line, optional_arg, status,
+};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -40,7 +42,7 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     let path = work.join("job.json");
     fs::write(&path, text + "\n").at(&path)?;
 
-    let adapter = adapter(&engine)?;
+    let adapter = engine_program(&engine)?;
     let start = Instant::now();
     let exit = Command::new(&adapter)
         .arg("run")
@@ -184,18 +186,6 @@ fn job(request: &Request, dir: &Path) -> Result<Job, StageError> {
         timed_state: timed_state(request, dir)?,
         settings,
     })
-}
-
-/// The adapter's program, as engine.json names it.
-fn adapter(engine: &Path) -> Result<std::path::PathBuf, StageError> {
-    let path = engine.join("engine.json");
-    let text = fs::read_to_string(&path).at(&path)?;
-    let json: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|e| StageError::Failed(format!("{}: {e}", path.display())))?;
-    match json.get("bin").and_then(|b| b.as_str()) {
-        Some(bin) if !bin.contains("..") && !bin.starts_with('/') => Ok(engine.join(bin)),
-        _ => Err(StageError::Failed(format!("{} names no adapter", path.display()))),
-    }
 }
 
 /// Whether a result answers this job and its own numbers fit together. `wall_ns` is how long the

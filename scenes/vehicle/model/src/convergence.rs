@@ -1,6 +1,6 @@
 //! How far a run is from the same run with the reference step.
 
-use crate::metrics::{Run, metrics};
+use crate::metrics::{Run, metric};
 use crate::stats::{max, rms};
 use crate::telemetry::{ANGULAR_VELOCITY, POSITION, VELOCITY, YAW};
 use std::f64::consts::{PI, TAU};
@@ -8,7 +8,7 @@ use std::f64::consts::{PI, TAU};
 /// Names of all quantities. Those of trajectories compare rows of equal time: positions are planar
 /// distances of the rear axle's reference point, m; velocities are longitudinal, m/s. The others are
 /// absolute differences of a metric.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 17] = [
     "position_rmse_m",
     "position_max_m",
     "position_final_m",
@@ -26,7 +26,6 @@ pub const NAMES: [&str; 18] = [
     "mean_speed_difference_mps",
     "path_length_difference_m",
     "steering_rms_difference_rad",
-    "final_speed_difference_mps",
 ];
 
 /// The difference that a quantity names. `None` where the runs do not have it, or have not as many rows.
@@ -41,10 +40,7 @@ pub fn difference(quantity: &str, run: &Run<'_>, reference: &Run<'_>) -> Option<
     let slip = |row: usize| d(row, VELOCITY).hypot(d(row, VELOCITY + 1));
     let yaw = |row: usize| wrapped(d(row, YAW));
     let last = a.rows().checked_sub(1)?;
-    let of = |name: &str| {
-        let (x, y) = (metrics(run), metrics(reference));
-        Some((x.get(name)? - y.get(name)?).abs())
-    };
+    let of = |name: &str| Some((metric(run, name)? - metric(reference, name)?).abs());
     match quantity {
         "position_rmse_m" => Some(rms(rows().map(far))),
         "position_max_m" => Some(max(rows().map(far))),
@@ -63,7 +59,6 @@ pub fn difference(quantity: &str, run: &Run<'_>, reference: &Run<'_>) -> Option<
         "mean_speed_difference_mps" => of("mean_stress_speed_mps"),
         "path_length_difference_m" => of("stress_path_length_m"),
         "steering_rms_difference_rad" => of("stress_steering_rms_rad"),
-        "final_speed_difference_mps" => of("final_longitudinal_velocity_mps"),
         _ => None,
     }
 }

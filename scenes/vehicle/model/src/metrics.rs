@@ -150,6 +150,11 @@ pub fn metrics(run: &Run<'_>) -> BTreeMap<&'static str, f64> {
     METRICS.iter().filter_map(|(name, compute)| Some((*name, compute(run)?))).collect()
 }
 
+/// One of them, by name; `None` where the run does not have it.
+pub fn metric(run: &Run<'_>, name: &str) -> Option<f64> {
+    METRICS.iter().find(|(n, _)| *n == name).and_then(|(_, compute)| compute(run))
+}
+
 impl<'a> Run<'a> {
     fn at(&self, row: usize, column: usize) -> f64 {
         self.telemetry.at(row, column)
