@@ -1,6 +1,6 @@
 //! Whether a model is that of a configuration. Every mismatch is refused, by name.
 
-use crate::ffi::{Data, Geom, Joint, Kind, Model};
+use sim_mujoco_c::{Data, Geom, Joint, Kind, Model};
 use sim_vehicle::config::Config;
 use sim_vehicle::mjcf::WHEELS;
 
@@ -72,8 +72,8 @@ pub fn check(model: &Model, config: &Config) -> Result<Layout, String> {
     if joints != 7 {
         return Err(format!("the model has {joints} joints, not 7"));
     }
-    let (on, rear_axle) = model.site(site);
-    if on != chassis {
+    let rear_axle = model.site(site);
+    if rear_axle.body != chassis {
         return Err("the site `rear_axle_reference` is not on the chassis".to_owned());
     }
     let angle = config.actuator.max_steering_angle_rad;
@@ -146,7 +146,7 @@ pub fn check(model: &Model, config: &Config) -> Result<Layout, String> {
         steer: steer.map(|i| all[i].qpos),
         steering,
         drive,
-        rear_axle,
+        rear_axle: rear_axle.position,
     })
 }
 

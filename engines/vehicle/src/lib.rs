@@ -1,5 +1,4 @@
 //! The four-wheel vehicle on MuJoCo's C interface.
 
 pub mod check;
-pub mod ffi;
 pub mod plant;

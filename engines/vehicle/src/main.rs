@@ -1,10 +1,10 @@
 //! The plant's program: `describe`, and `run JOB.json OUT_DIR`.
 
 use serde::Deserialize;
-use sim_plant_vehicle::ffi::{Model, version};
+use sim_mujoco_c::{Kind, Model, version};
 use sim_plant_vehicle::plant::Plant;
 use sim_vehicle::config::Config;
-use sim_vehicle::protocol::Scenario;
+use sim_vehicle::scenario::Scenario;
 use sim_vehicle::telemetry::Telemetry;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -83,7 +83,7 @@ fn run(job: &Path, out: &Path) -> Result<(), String> {
     }
     let [nq, nv, nu, joints] = model.sizes();
     let o = model.options();
-    let chassis = model.id(sim_plant_vehicle::ffi::Kind::Body, "chassis").unwrap_or(0);
+    let chassis = model.id(Kind::Body, "chassis").unwrap_or(0);
     let file = serde_json::json!({
         "format": 1,
         "version": version(),

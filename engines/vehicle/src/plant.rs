@@ -1,7 +1,7 @@
 //! The plant: what an action becomes, substep by substep, and what is noted of each.
 
 use crate::check::{Layout, check, substeps};
-use crate::ffi::{Data, Model};
+use sim_mujoco_c::{Data, Model};
 use sim_vehicle::config::Config;
 use sim_vehicle::telemetry::{self as t, COLUMNS};
 

@@ -15,6 +15,9 @@ pub(crate) struct Report {
     /// By candidate, in the order of the protocol.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) selection: Selection,
+    /// What the plant's model assumes, and what must not be concluded from it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) assumptions: Vec<String>,
     /// Beside published values, where some were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<Published>,

@@ -1,7 +1,7 @@
 //! How far a run is from the same run with the reference step.
 
 use crate::metrics::{Run, metric};
-use crate::stats::{max, rms};
+use sim_protocol::stats::{max, rms};
 use crate::telemetry::{ANGULAR_VELOCITY, POSITION, VELOCITY, YAW};
 use std::f64::consts::{PI, TAU};
 

@@ -7,6 +7,62 @@ pub mod config;
 pub mod convergence;
 pub mod metrics;
 pub mod mjcf;
-pub mod protocol;
-pub mod stats;
+pub mod scenario;
 pub mod telemetry;
+
+use crate::config::Config;
+use crate::metrics::Run;
+use crate::scenario::Scenario;
+use crate::telemetry::Telemetry;
+use sim_protocol::{Plant, apart};
+use std::collections::BTreeMap;
+
+/// The vehicle as a protocol sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vehicle(pub Config);
+
+impl Plant for Vehicle {
+    type Scenario = Scenario;
+    type Ran = Telemetry;
+
+    const NAME: &'static str = "vehicle";
+    const METRICS: &'static [&'static str] = &metrics::NAMES;
+    const QUANTITIES: &'static [&'static str] = &convergence::NAMES;
+    const FILES: &'static [&'static str] = &["telemetry.bin"];
+    const MODELS: &'static [&'static str] = &["model.xml"];
+
+    fn parse(config: &str) -> Result<Self, String> {
+        Config::parse(config).map(Self)
+    }
+
+    fn models(&self) -> Result<Vec<String>, String> {
+        Ok(vec![mjcf::mjcf(&self.0)])
+    }
+
+    fn model_of(_: &Scenario) -> &'static str {
+        "model.xml"
+    }
+
+    fn read(files: &[Vec<u8>]) -> Result<Telemetry, String> {
+        Telemetry::from_bytes(files.first().map_or(&[], Vec::as_slice))
+    }
+
+    fn metrics(&self, scenario: &Scenario, ran: &Telemetry) -> BTreeMap<&'static str, f64> {
+        metrics::metrics(&Run { telemetry: ran, scenario, config: &self.0 })
+    }
+
+    fn difference(
+        &self,
+        quantity: &str,
+        scenario: &Scenario,
+        ran: &Telemetry,
+        reference: &Telemetry,
+    ) -> Option<f64> {
+        let run = |telemetry| Run { telemetry, scenario, config: &self.0 };
+        convergence::difference(quantity, &run(ran), &run(reference))
+    }
+
+    fn apart(a: &Telemetry, b: &Telemetry) -> f64 {
+        apart(&a.values, &b.values)
+    }
+}

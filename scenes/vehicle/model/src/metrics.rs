@@ -6,8 +6,8 @@
 //! quantile with linear interpolation.
 
 use crate::config::Config;
-use crate::protocol::Scenario;
-use crate::stats::{max, mean, min, p99, rms};
+use crate::scenario::Scenario;
+use sim_protocol::stats::{max, mean, min, p99, rms};
 use crate::telemetry::*;
 use std::collections::BTreeMap;
 
