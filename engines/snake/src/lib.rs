@@ -3,3 +3,4 @@
 pub mod check;
 pub mod plant;
 pub mod record;
+pub mod replay;

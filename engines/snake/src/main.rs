@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sim_mujoco_c::{Kind, Model, version};
 use sim_plant_snake::plant::Plant;
-use sim_plant_snake::record::Record;
+use sim_plant_snake::replay::{Shown, replay};
 use sim_snake::scenario::Scenario;
 use sim_snake::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -98,21 +98,19 @@ fn run(job: &Path, out: &Path) -> Result<(), String> {
     write("trajectory.csv", record.trajectory.to_csv(&spec).as_bytes())?;
     write("observed.json", format!("{observed}\n").as_bytes())?;
     write("diagnostics.csv", record.diagnostics().as_bytes())?;
-    write("capture.bin", &capture(&record, &spec, log_every, job.timestep))?;
+    let replay = replay(&Shown {
+        spec: &spec,
+        place: job.scenario.scene,
+        poses: &record.poses,
+        steps_per_frame: log_every,
+        timestep: job.timestep,
+        steps: record.observed.physics_steps,
+        version: &version(),
+    })?;
+    write("scene.json", &replay.scene)?;
+    write("capture.bin", &replay.capture)?;
+    write("result.json", &replay.result)?;
     write("run.json", format!("{file:#}\n").as_bytes())
-}
-
-/// Poses of all links in the format of captures, see `engines/protocol/src/capture.rs`.
-fn capture(record: &Record, spec: &Spec, steps: u32, timestep: f64) -> Vec<u8> {
-    let bodies = spec.robot.links as u64;
-    let frames = record.poses.len() as u64 / (7 * bodies);
-    let mut bytes = b"SIMCAP01".to_vec();
-    for word in [bodies, frames, u64::from(steps)] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(timestep.to_le_bytes());
-    bytes.extend(record.poses.iter().flat_map(|v| v.to_le_bytes()));
-    bytes
 }
 
 /// A number of one of MuJoCo's enumerations as its name, or as it is where it has none here.

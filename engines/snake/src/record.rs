@@ -51,7 +51,7 @@ pub struct Record {
     pad_fractions: (f64, u64),
     interval: Interval,
     diagnostics: String,
-    /// Poses of all links, frame after frame: x, y, z, and a quaternion, real part first.
+    /// Poses of all links, frame after frame: the centre x, y, z, m, and a quaternion, real part first.
     pub poses: Vec<f32>,
 }
 
@@ -189,18 +189,22 @@ impl Record {
         );
     }
 
-    /// Notes the poses of all links. `head` is a position and a quaternion.
+    /// Notes where the centres of all links are. `head` is the position of its frame and a quaternion.
     pub fn frame(&mut self, head: [f64; 7], q: &[f64]) {
         let [mut x, mut y, mut z, w, i, j, k] = head;
         let mut turned = [w, i, j, k];
+        let centre = self.spec.link_centre()[0];
         for link in 0..=q.len() {
             let [w, i, j, k] = turned;
-            self.poses.extend([x, y, z, w, i, j, k].map(|v| v as f32));
-            let pitch = self.spec.robot.pivot_pitch_m;
             // The x axis of a rotation.
-            x -= pitch * (1.0 - 2.0 * (j * j + k * k));
-            y -= pitch * 2.0 * (i * j + w * k);
-            z -= pitch * 2.0 * (i * k - w * j);
+            let [dx, dy, dz] =
+                [1.0 - 2.0 * (j * j + k * k), 2.0 * (i * j + w * k), 2.0 * (i * k - w * j)];
+            let at = [x + centre * dx, y + centre * dy, z + centre * dz];
+            self.poses.extend([at[0], at[1], at[2], w, i, j, k].map(|v| v as f32));
+            let pitch = self.spec.robot.pivot_pitch_m;
+            x -= pitch * dx;
+            y -= pitch * dy;
+            z -= pitch * dz;
             if let Some(angle) = q.get(link) {
                 let (s, c) = (0.5 * angle).sin_cos();
                 turned = [w * c - k * s, i * c + j * s, j * c - i * s, k * c + w * s];

@@ -20,6 +20,8 @@ pub trait Plant: Sized {
     const FILES: &'static [&'static str];
     /// Files that a run writes and no verdict reads.
     const EXTRAS: &'static [&'static str] = &[];
+    /// Whether a run leaves a capture, for the kind `render`.
+    const CAPTURES: bool = false;
     /// Files that are made of the configuration.
     const MODELS: &'static [&'static str];
     /// Whether [`Plant::receipt`] gives one.

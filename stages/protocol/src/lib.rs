@@ -7,6 +7,8 @@
 
 mod report;
 mod run;
+#[cfg(test)]
+mod snake_tests;
 mod verdict;
 
 use sim_model::action::Class;
@@ -168,7 +170,8 @@ fn expand<P: Plant>(cell: &Cell, ctx: &mut dyn ExpandCtx) -> Result<Vec<Draft>, 
                 draft.outputs = std::iter::once("run.json".to_owned()).chain(files).collect();
                 draft.seed = cell.seed;
                 draft.timeout = Some(cell.timeout.unwrap_or(TIMEOUT));
-                draft.export = false;
+                // What can be drawn is shown to other stages, one of equal repeats.
+                draft.export = P::CAPTURES && repeat == 0;
                 let input = DraftInput::Draft { index: drafts.len(), subpath: None };
                 verdict.inputs.insert(input_name(name, i, repeat), input);
                 drafts.push(draft);

@@ -16,15 +16,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// One run as it came in.
-struct Ran<P: Plant> {
-    file: RunFile,
-    left: P::Ran,
+pub(crate) struct Ran<P: Plant> {
+    pub(crate) file: RunFile,
+    pub(crate) left: P::Ran,
     /// Of its telemetry.
-    sha256: String,
+    pub(crate) sha256: String,
 }
 
 /// By scenario and candidate: the repeats.
-type Runs<P> = BTreeMap<(String, usize), Vec<Ran<P>>>;
+pub(crate) type Runs<P> = BTreeMap<(String, usize), Vec<Ran<P>>>;
 
 pub(crate) fn run<P: Plant>(
     request: &Request,
@@ -82,7 +82,7 @@ pub(crate) fn run<P: Plant>(
     })
 }
 
-fn read<P: Plant>(folder: &Path) -> Result<Ran<P>, StageError> {
+pub(crate) fn read<P: Plant>(folder: &Path) -> Result<Ran<P>, StageError> {
     let path = folder.join("run.json");
     let text = fs::read_to_string(&path).at(&path)?;
     let file: RunFile = serde_json::from_str(&text)
@@ -102,7 +102,7 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn head<S: serde::Serialize>(
+pub(crate) fn head<S: serde::Serialize>(
     protocol: &Protocol<S>,
     fingerprint: &str,
     protocol_text: &str,
@@ -134,7 +134,7 @@ fn head<S: serde::Serialize>(
     })
 }
 
-fn judge<P: Plant>(
+pub(crate) fn judge<P: Plant>(
     protocol: &Protocol<P::Scenario>,
     plant: &P,
     runs: &Runs<P>,
@@ -286,7 +286,7 @@ fn scenario_report<P: Plant>(
 }
 
 /// Writes the receipt of each scenario with the selected candidate, or the reference where none is.
-fn receipts<P: Plant>(
+pub(crate) fn receipts<P: Plant>(
     protocol: &Protocol<P::Scenario>,
     plant: &P,
     runs: &Runs<P>,

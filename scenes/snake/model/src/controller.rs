@@ -4,8 +4,8 @@
 //! is given the time, the head's pose, the joints' angles and a reading of the rays; it gives targets of the
 //! joints. Targets move by at most 85 % of the velocity limit in a control step, also at the start.
 //!
-//! States: `slither` along the route y = 0; `avoid_left` along a line left of the surface that a ray met;
-//! `recover` back to the route once every pivot is past it; then `slither` again. Whatever is invalid or
+//! States: `slither` along the route y = 0; `avoid_left` along a line left of it once a ray meets a surface;
+//! `recover` back to the route once every pivot is past that surface; then `slither` again. Whatever is invalid or
 //! stale leads to `safe_stop`: targets freeze at the measured angles, and stay until an explicit reset.
 
 use crate::perception::{Fault, Reading, fault};
@@ -292,13 +292,12 @@ impl Controller {
     /// The bias of the first joint, rad.
     fn steer(&self, head: Pose) -> f64 {
         let s = &self.spec.steering;
-        let (line, per_m) = match (self.state, self.surface) {
-            (State::AvoidLeft, Some([_, y])) => {
-                (y + self.spec.detour.offset_m, s.lateral_avoid_per_m)
-            }
-            _ => (0.0, s.lateral_per_m),
+        let (line, ahead) = match self.state {
+            State::AvoidLeft => (self.spec.detour.line_m, s.lookahead_avoid_m),
+            _ => (0.0, s.lookahead_m),
         };
-        let error = head.yaw + per_m * (head.y - line);
+        // Line of sight: it should head for the point of the line that lies so far ahead.
+        let error = head.yaw + (head.y - line).atan2(ahead);
         s.gain_rad * error.clamp(-s.error_limit_rad, s.error_limit_rad)
     }
 }

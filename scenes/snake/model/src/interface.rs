@@ -273,9 +273,9 @@ fn scene_file(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_
         list.text(at("box type"), "box", value(shape("box"), "type"));
         list.numbers(at("box"), &half, value(shape("box"), "size"));
         list.numbers(at("box position"), &spec.link_centre(), value(shape("box"), "pos"));
-        let pad = [spec.floor.pad_radius_m, 0.5 * spec.floor.pad_length_m];
+        let pad = [spec.floor.pad_radius_m, 0.5 * spec.floor.pad_width_m];
         list.numbers(at("pad"), &pad, value(shape("pad"), "size"));
-        list.numbers(at("pad axis"), &[1.0, 0.0, 0.0], value(shape("pad"), "zaxis"));
+        list.numbers(at("pad axis"), &[0.0, 1.0, 0.0], value(shape("pad"), "zaxis"));
     }
     let free = child(bodies.first().copied(), "freejoint").map_or("0", |_| "1");
     list.text(format!("{file} free joint of the head"), "1", Some(free));
@@ -336,7 +336,7 @@ fn contacts(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_>)
         list.text(at("pad in contact"), &format!("{name}_pad"), value("geom2"));
         let friction: Option<Vec<&str>> =
             value("friction").map(|text| text.split_whitespace().take(2).collect());
-        let wanted = [spec.floor.friction_along, spec.floor.friction_across];
+        let wanted = [spec.floor.friction_across, spec.floor.friction_along];
         list.numbers(at("friction"), &wanted, friction.map(|f| f.join(" ")).as_deref());
     }
     for (i, pair) in links.windows(2).enumerate() {

@@ -35,7 +35,9 @@ impl Plant for Snake {
     const NAME: &'static str = "snake";
     const METRICS: &'static [&'static str] = &metrics::NAMES;
     const FILES: &'static [&'static str] = &["trajectory.csv", "observed.json"];
-    const EXTRAS: &'static [&'static str] = &["diagnostics.csv", "capture.bin"];
+    const EXTRAS: &'static [&'static str] =
+        &["diagnostics.csv", "capture.bin", "scene.json", "result.json"];
+    const CAPTURES: bool = true;
     const MODELS: &'static [&'static str] = &[
         Scene::Locomotion.file(),
         Scene::ObstacleCourse.file(),

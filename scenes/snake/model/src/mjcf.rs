@@ -1,9 +1,9 @@
 //! Both scenes as MJCF, made from the specification.
 //!
 //! Each link is a box for mass and for contact with the obstacle and with links that are not its
-//! neighbours. It stands on a pad, a capsule along the link's x axis: MuJoCo aligns the tangents of a
-//! capsule's contact with its axis, so the two coefficients of an explicit pair are friction along and
-//! across a link. The medium's viscosity gives the drag. Position actuators stand for the servos' inner
+//! neighbours. It stands on a pad, a capsule across it, below its centre: MuJoCo aligns the tangents of a
+//! capsule's contact with its axis, so the two coefficients of an explicit pair are friction across and
+//! along a link. A pad along the link would let a straight body roll. The medium's viscosity gives the drag. Position actuators stand for the servos' inner
 //! loops. Rays are MuJoCo's own range finders; one that meets nothing reads −1, cut off at −range.
 
 use crate::spec::Spec;
@@ -78,7 +78,7 @@ pub fn mjcf(spec: &Spec, scene: Scene) -> String {
         kp = spec.servo.stiffness_nm_rad,
         kv = spec.servo.damping_nm_s_rad,
         pad = f.pad_radius_m,
-        half = 0.5 * f.pad_length_m,
+        half = 0.5 * f.pad_width_m,
     );
     if scene == Scene::ObstacleCourse {
         let o = &spec.obstacle;
@@ -98,7 +98,7 @@ pub fn mjcf(spec: &Spec, scene: Scene) -> String {
         let _ = writeln!(
             xml,
             "    <pair geom1=\"floor\" geom2=\"{link}_pad\" condim=\"3\" friction=\"{:?} {:?} 0.005 0.0001 0.0001\"/>",
-            f.friction_along, f.friction_across
+            f.friction_across, f.friction_along
         );
     }
     for pair in links.windows(2) {
@@ -152,7 +152,7 @@ fn body(xml: &mut String, spec: &Spec) {
         let _ = writeln!(xml, "{pad}  <geom name=\"{link}_box\" pos=\"{cx:?} {cy:?} {cz:?}\"/>");
         let _ = writeln!(
             xml,
-            "{pad}  <geom name=\"{link}_pad\" class=\"pad\" pos=\"{cx:?} {cy:?} {pad_z:?}\" zaxis=\"1 0 0\"/>"
+            "{pad}  <geom name=\"{link}_pad\" class=\"pad\" pos=\"{cx:?} {cy:?} {pad_z:?}\" zaxis=\"0 1 0\"/>"
         );
         if i == 0 {
             let [ox, oy, oz] = spec.perception.origin_m;

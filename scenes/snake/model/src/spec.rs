@@ -121,10 +121,10 @@ pub struct Gait {
 pub struct Steering {
     /// Bias of the first joint per radian of heading error, rad.
     pub gain_rad: f64,
-    /// Heading error of a metre beside the route, rad/m.
-    pub lateral_per_m: f64,
-    /// Heading error of a metre beside the detour's line, rad/m.
-    pub lateral_avoid_per_m: f64,
+    /// Distance of the point ahead on the route that it heads for, m.
+    pub lookahead_m: f64,
+    /// The same on the detour's line, m.
+    pub lookahead_avoid_m: f64,
     /// Largest heading error that counts, rad.
     pub error_limit_rad: f64,
     /// Part of the bias that is gone at the last joint.
@@ -137,8 +137,8 @@ pub struct Steering {
 pub struct Detour {
     /// A ray that is shorter starts the detour, m.
     pub trigger_m: f64,
-    /// How far the detour's line lies left of the surface that was seen, m.
-    pub offset_m: f64,
+    /// How far the detour's line lies left of the route, m.
+    pub line_m: f64,
     /// How far every pivot must be beyond the surface that was seen, m.
     pub passed_m: f64,
     /// Distance from the route at which slithering begins again, m.
@@ -175,8 +175,8 @@ pub struct Servo {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
-    /// Distance of a link's two points of contact, m.
-    pub pad_length_m: f64,
+    /// Distance of a link's two points of contact, across it, m.
+    pub pad_width_m: f64,
     /// Radius of a pad, m.
     pub pad_radius_m: f64,
     /// Coefficient of friction along a link's x axis.
@@ -295,19 +295,19 @@ impl Spec {
             ("gait.lag_rad", g.lag_rad),
             ("gait.slew_fraction", g.slew_fraction),
             ("steering.gain_rad", s.gain_rad),
-            ("steering.lateral_per_m", s.lateral_per_m),
-            ("steering.lateral_avoid_per_m", s.lateral_avoid_per_m),
+            ("steering.lookahead_m", s.lookahead_m),
+            ("steering.lookahead_avoid_m", s.lookahead_avoid_m),
             ("steering.error_limit_rad", s.error_limit_rad),
             ("steering.taper", s.taper),
             ("detour.trigger_m", d.trigger_m),
-            ("detour.offset_m", d.offset_m),
+            ("detour.line_m", d.line_m),
             ("detour.passed_m", d.passed_m),
             ("detour.rejoin_m", d.rejoin_m),
             ("obstacle.radius_m", o.radius_m),
             ("obstacle.height_m", o.height_m),
             ("servo.stiffness_nm_rad", self.servo.stiffness_nm_rad),
             ("servo.damping_nm_s_rad", self.servo.damping_nm_s_rad),
-            ("floor.pad_length_m", self.floor.pad_length_m),
+            ("floor.pad_width_m", self.floor.pad_width_m),
             ("floor.pad_radius_m", self.floor.pad_radius_m),
             ("floor.friction_along", self.floor.friction_along),
             ("floor.friction_across", self.floor.friction_across),

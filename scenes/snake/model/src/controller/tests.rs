@@ -59,6 +59,44 @@ fn the_published_bias_comes_out() {
     assert!((c.bias() - 0.042).abs() < 1e-15, "S19: a bounded bias");
 }
 
+/// State, lateral position, m, and yaw, rad, of the head at a control step of the published obstacle run, between
+/// 49.6 and 51.4, 102.5 and 103.4, and 187.6 and 189.3 s; and the bias in the command that follows, rad.
+const STEERING: [(State, f64, f64, f64); 21] = [
+    (State::Slither, 0.11468, 0.05944, 0.01313),
+    (State::Slither, 0.13331, 0.41033, 0.03434),
+    (State::Slither, -0.00334, 0.47334, 0.02621),
+    (State::Slither, -0.04434, 0.13181, 0.00360),
+    (State::Slither, -0.06945, -0.21303, -0.01795),
+    (State::Slither, 0.05490, -0.49275, -0.02288),
+    (State::Slither, 0.09550, -0.16936, -0.00131),
+    (State::Slither, 0.12278, 0.17656, 0.02035),
+    (State::Slither, 0.13483, 0.51051, 0.04013),
+    (State::AvoidLeft, 0.28662, 0.44864, 0.01966),
+    (State::AvoidLeft, 0.23628, 0.01864, -0.00931),
+    (State::AvoidLeft, 0.36843, -0.36759, -0.01762),
+    (State::AvoidLeft, 0.41154, 0.11932, 0.01414),
+    (State::AvoidLeft, 0.41931, 0.59228, 0.04110),
+    (State::AvoidLeft, 0.27101, 0.23879, 0.00618),
+    (State::AvoidLeft, 0.22880, -0.24209, -0.02486),
+    (State::Recover, 0.29376, 0.07064, 0.02748),
+    (State::Recover, 0.26676, -0.29132, 0.00559),
+    (State::Recover, 0.26188, -0.59482, -0.01181),
+    (State::Recover, 0.40203, -0.47809, 0.00421),
+    (State::Recover, 0.44276, -0.13167, 0.02628),
+];
+
+/// The published biases come out of the published states, slithering, on the detour and recovering: position and
+/// yaw are interpolated between rows, which is good to some 1e-4 rad.
+#[test]
+fn the_published_steering_comes_out() {
+    let mut c = Controller::new(&spec(), true);
+    for (state, y, yaw, published) in STEERING {
+        c.state = state;
+        let found = c.steer(Pose { x: 0.0, y, yaw });
+        assert!((found - published).abs() < 5e-4, "{state:?} {y} {yaw}: {found} {published}");
+    }
+}
+
 /// S16, S24: whatever is asked for, commands move by at most 0.068 rad a step and stay within the limit.
 #[test]
 fn commands_are_bounded() {

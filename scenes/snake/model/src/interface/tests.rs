@@ -63,7 +63,7 @@ fn a_change_of_one_alone_is_seen() {
         (l, "diaginertia=\"5.6", "diaginertia=\"5.7", "locomotion link_00 inertia"),
         (l, "size=\"0.045 0.0275 0.0175\"", "size=\"0.045 0.0275 0.02\"", "locomotion link_00 box"),
         (l, "pos=\"-0.095 0.0 0.0\"", "pos=\"-0.09 0.0 0.0\"", "locomotion link_01 position"),
-        (l, "zaxis=\"1 0 0\"", "zaxis=\"0 1 0\"", "locomotion link_00 pad axis"),
+        (l, "zaxis=\"0 1 0\"", "zaxis=\"1 0 0\"", "locomotion link_00 pad axis"),
         (l, "joint name=\"joint_05\"", "joint name=\"joint_5\"", "locomotion order of joints"),
         (l, "axis=\"0 0 1\"", "axis=\"0 0 -1\"", "locomotion joint_01 axis"),
         (l, "range=\"-0.95 0.95\"", "range=\"-0.95 0.96\"", "locomotion joint_01 range"),
@@ -93,8 +93,9 @@ fn a_change_of_one_alone_is_seen() {
 #[test]
 fn friction_and_a_second_obstacle_are_seen() {
     let spec = spec();
-    let from = format!("friction=\"{:?} {:?}", spec.floor.friction_along, spec.floor.friction_across);
-    let to = format!("friction=\"{:?} {:?}", spec.floor.friction_across, spec.floor.friction_along);
+    let (along, across) = (spec.floor.friction_along, spec.floor.friction_across);
+    let from = format!("friction=\"{across:?} {along:?}");
+    let to = format!("friction=\"{along:?} {across:?}");
     let found = seen(|m| m.obstacle_course = m.obstacle_course.replacen(&from, &to, 1));
     assert_eq!(found, ["obstacle_course link_00 friction"]);
     let found = seen(|m| m.locomotion = m.obstacle_course.clone());
