@@ -256,8 +256,19 @@ fn steps(report: &Report) -> Vec<Step> {
     report.candidates.iter().enumerate().map(step).collect()
 }
 
+/// Four digits, or all of a count.
 fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e6 {
+        return value.to_string().replace('-', "\u{2212}");
+    }
     significant(value, 4)
+}
+
+/// A limit as it was written, small ones with a power of ten.
+fn limit(value: f64) -> String {
+    let small = value != 0.0 && value.abs() < 1e-5;
+    let text = if small { significant(value, 1) } else { value.to_string() };
+    text.replace('-', "\u{2212}")
 }
 
 fn asked(check: &Check) -> String {
@@ -267,7 +278,7 @@ fn asked(check: &Check) -> String {
         "==" => "=",
         other => other,
     };
-    format!("{operator}\u{a0}{}", check.limit)
+    format!("{operator}\u{a0}{}", limit(check.limit))
 }
 
 /// How far a value lies inside its limit, in parts of the limit; outside it is negative.
