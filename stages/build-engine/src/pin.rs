@@ -12,6 +12,9 @@ pub struct EngineFile {
     pub engine: EngineHead,
     /// What is compiled.
     pub source: Source,
+    /// Where the adapter is a module in Python; `source` is then the host library, and `source.bin` the
+    /// name of the program that starts the adapter.
+    pub python: Option<Python>,
     /// What is fetched besides crates.
     #[serde(default)]
     pub fetch: Vec<FetchPin>,
@@ -51,6 +54,21 @@ pub struct Source {
     pub paths: Vec<String>,
     /// Binary target.
     pub bin: String,
+}
+
+/// An adapter in Python.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Python {
+    /// Folder of the adapters' package, relative to the project's root.
+    pub package: String,
+    /// Module of the package with this adapter.
+    pub module: String,
+    /// The lock of its environment, relative to the project's root; engines with the same one share the
+    /// environment.
+    pub lock: String,
+    /// What the environment is resolved from: `NAME==VERSION` each.
+    pub requires: Vec<String>,
 }
 
 /// A file from a registry.

@@ -19,6 +19,7 @@ use sim_model::kind::{
 use sim_model::plan::{Origin, Series};
 use sim_model::request::{Request, StatusFile};
 use sim_model::value::Value;
+use sim_stage_build_engine::{Runtime, take_kernels};
 use sim_stage_sdk::{Stage, StageError};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -71,6 +72,13 @@ const PARAMS: &[Param] = &[
         ty: ParamType::Str,
         required: false,
         doc: "Engine name, for labels and reports. Default: the matrix value `engine`.",
+    },
+    Param {
+        name: "source",
+        ty: ParamType::Path,
+        required: false,
+        doc: "Folder with the engine's engine.toml, which says whether the adapter runs in an environment. \
+              Default: `engines/ENGINE`.",
     },
     Param {
         name: "backend",
@@ -178,6 +186,9 @@ impl Kind for Trial {
         replays.sort_unstable();
         replays.dedup();
 
+        let source = text("source").map_or_else(|| format!("engines/{engine}"), str::to_owned);
+        let mut drafts = Vec::new();
+        let runtime = Runtime::new(&source, ctx, &mut drafts)?;
         let mut expansion = Expansion {
             cell,
             engine,
@@ -187,9 +198,11 @@ impl Kind for Trial {
             ends_at_limit: flag("skip_after_resource_limit").unwrap_or(suite.ends_at_limit),
             path: &path,
             ctx,
-            drafts: Vec::new(),
+            drafts,
             scenes: BTreeMap::new(),
             probe: None,
+            runtime,
+            kernels: BTreeMap::new(),
         };
         if let Some(baseline) = &suite.baseline {
             expansion.drafts.push(facts::draft(&suite, baseline));
@@ -232,6 +245,9 @@ struct Expansion<'a> {
     scenes: BTreeMap<(String, u64, u64), usize>,
     /// The draft that all trials wait for.
     probe: Option<usize>,
+    runtime: Runtime,
+    /// Drafts that compile kernels, by what they are named after.
+    kernels: BTreeMap<String, usize>,
 }
 
 /// P280.
@@ -327,6 +343,8 @@ impl Expansion<'_> {
             draft.origins.insert(format!("args.{name}"), origin.unwrap_or(derived));
         }
         draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
+        let kernels = self.kernels("probe", scene, 1, None);
+        self.enter(&mut draft, kernels);
         let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
         draft.inputs.insert("scene".into(), scene);
         draft.seed = self.cell.seed;
@@ -342,6 +360,10 @@ impl Expansion<'_> {
         let scene = self.scene(case, size);
         let name = run.name();
         let mut make = |mode: &str, after: Option<usize>| {
+            // P171: a capture is of world 0 alone.
+            let worlds = if mode == "capture" { 1 } else { run.worlds };
+            let named = Run { worlds, side: "", ..*run }.name();
+            let kernels = self.kernels(&named, scene, worlds, run.settings);
             let mut draft = Draft::new("trial", Class::Measured);
             draft.suffix = format!("{name}/r{repeat}/{mode}");
             draft.args = self.args(run, mode);
@@ -349,6 +371,7 @@ impl Expansion<'_> {
             draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
             let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
             draft.inputs.insert("scene".into(), scene);
+            self.enter(&mut draft, kernels);
             if let (Some(timed), "capture") = (after, mode) {
                 let subpath = Some(execute::STATE.to_owned());
                 let state = DraftInput::Draft { index: timed, subpath };
@@ -376,6 +399,43 @@ impl Expansion<'_> {
             if *replay != "capture" || (repeat == 0 && captured) {
                 make(replay, Some(timed));
             }
+        }
+    }
+
+    /// The draft that compiles what a run of that name needs; none for an adapter without an environment.
+    fn kernels(
+        &mut self,
+        name: &str,
+        scene: usize,
+        worlds: u32,
+        settings: Option<&BTreeMap<String, Value>>,
+    ) -> Option<usize> {
+        if !self.runtime.is_needed() {
+            return None;
+        }
+        if let Some(index) = self.kernels.get(name) {
+            return Some(*index);
+        }
+        // What decides which kernels there are. Steps do not, and two are enough to compile them all.
+        let job = Value::Map(BTreeMap::from([
+            ("mode".to_owned(), Value::str("timed")),
+            ("worlds".to_owned(), Value::Int(i64::from(worlds))),
+            ("threads".to_owned(), Value::Int(i64::from(self.threads))),
+            ("backend".to_owned(), Value::str(self.backend)),
+            ("settings".to_owned(), Value::Map(settings.cloned().unwrap_or_default())),
+        ]));
+        let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
+        let draft = self.runtime.kernels(job, scene, format!("{name}/kernels"));
+        self.drafts.push(draft);
+        self.kernels.insert(name.to_owned(), self.drafts.len() - 1);
+        Some(self.drafts.len() - 1)
+    }
+
+    /// Gives a run what it needs beside the adapter and the scene.
+    fn enter(&self, draft: &mut Draft, kernels: Option<usize>) {
+        self.runtime.enter(draft);
+        if let Some(index) = kernels {
+            take_kernels(draft, index);
         }
     }
 
