@@ -6,7 +6,7 @@
 //! LOCK ─▶ fetch wheels (by digest) ─▶ unpack, compile modules ─▶ site/ environment.json
 //! ```
 
-use crate::pin::{EngineFile, FetchPin};
+use crate::pin::{EngineFile, FetchPin, Python};
 use crate::{TIMEOUT, file_pin};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
@@ -85,8 +85,8 @@ impl Lock {
     }
 }
 
-/// The drafts that make the environment of an engine, if it has one, added to `drafts`; the index of the one
-/// whose output it is. `folder` is the one with the engine's `engine.toml`.
+/// The drafts that make the environment of an engine, if it has one, added to `drafts`: its pin, and the index
+/// of the draft whose output it is. `folder` is the one with the engine's `engine.toml`.
 ///
 /// Whoever runs the adapter needs the environment, too, and drafts it by this function: equal drafts are one
 /// action, so there is one copy of it, whatever number of adapters share it.
@@ -94,7 +94,7 @@ pub fn drafts(
     folder: &str,
     ctx: &mut dyn ExpandCtx,
     drafts: &mut Vec<Draft>,
-) -> Result<Option<usize>, Vec<Problem>> {
+) -> Result<Option<(Python, usize)>, Vec<Problem>> {
     let path = format!("{}/engine.toml", folder.trim_end_matches('/'));
     if !ctx.exists(&path) {
         return Ok(None);
@@ -149,7 +149,8 @@ pub fn drafts(
     environment.shared = Some(format!("environment/{}", python.lock));
     environment.export = false;
     drafts.push(environment);
-    Ok(Some(drafts.len() - 1))
+    let index = drafts.len() - 1;
+    Ok(Some((python, index)))
 }
 
 impl Wheel {

@@ -69,6 +69,13 @@ pub struct Python {
     pub lock: String,
     /// What the environment is resolved from: `NAME==VERSION` each.
     pub requires: Vec<String>,
+    /// Whether what is compiled depends on the number of worlds. Default: true.
+    #[serde(default = "yes")]
+    pub compiles_by_worlds: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A file from a registry.

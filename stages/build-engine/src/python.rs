@@ -44,7 +44,7 @@ pub(crate) fn expand(
 ) -> Result<Vec<Draft>, Vec<Problem>> {
     let Some(python) = &file.python else { return Ok(Vec::new()) };
     let mut drafts = Vec::new();
-    let Some(packages) = environment::drafts(folder, ctx, &mut drafts)? else {
+    let Some((_, packages)) = environment::drafts(folder, ctx, &mut drafts)? else {
         return Ok(Vec::new());
     };
     let source = &file.source;
@@ -92,6 +92,7 @@ pub(crate) fn expand(
 pub struct Runtime {
     /// Index of the environment's draft; none for an adapter that is a program of its own.
     environment: Option<usize>,
+    by_worlds: bool,
 }
 
 impl Runtime {
@@ -101,7 +102,17 @@ impl Runtime {
         ctx: &mut dyn ExpandCtx,
         drafts: &mut Vec<Draft>,
     ) -> Result<Self, Vec<Problem>> {
-        Ok(Self { environment: environment::drafts(folder, ctx, drafts)? })
+        Ok(match environment::drafts(folder, ctx, drafts)? {
+            Some((python, index)) => {
+                Self { environment: Some(index), by_worlds: python.compiles_by_worlds }
+            }
+            None => Self::default(),
+        })
+    }
+
+    /// For which number of worlds kernels are compiled that serve `worlds` of them.
+    pub fn compiled_worlds(&self, worlds: u32) -> u32 {
+        if self.by_worlds { worlds } else { 1 }
     }
 
     /// Whether there is an environment, and kernels are compiled ahead.
@@ -117,16 +128,27 @@ impl Runtime {
         }
     }
 
-    /// The draft that compiles what `job`, a job's document without its `scene`, needs of the scene in that
-    /// input. Its output goes to [`take_kernels`].
-    pub fn kernels(&self, job: Value, scene: DraftInput, suffix: String) -> Draft {
+    /// The draft that compiles what a job needs that the draft `base` has not compiled, and keeps both. `job` is
+    /// its document without the file that `given` names and holds: `scene.json`, or `model.xml` for a job that
+    /// drives. Its output goes to [`take_kernels`].
+    pub fn kernels(
+        &self,
+        job: Value,
+        given: (&str, DraftInput),
+        suffix: String,
+        base: Option<usize>,
+    ) -> Draft {
         let mut draft = Draft::new("build-engine", Class::Machine);
         draft.suffix = suffix;
         draft.args.insert("step".into(), Value::str(KERNELS));
         draft.args.insert("job".into(), job);
         draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
-        draft.inputs.insert("scene".into(), scene);
+        draft.args.insert("file".into(), Value::str(given.0));
+        draft.inputs.insert("given".into(), given.1);
         self.enter(&mut draft);
+        if let Some(index) = base {
+            take_kernels(&mut draft, index);
+        }
         draft.outputs = vec!["kernels".to_owned()];
         draft.timeout = Some(KERNELS_TIMEOUT);
         draft.export = false;
@@ -198,10 +220,11 @@ pub(crate) fn kernels(request: &Request, dir: &Path) -> Result<StatusFile, Stage
     for folder in [&work, &out] {
         fs::create_dir_all(folder).at(folder)?;
     }
-    let scene = input(request, dir, "scene")?;
-    fs::copy(&scene, work.join("scene.json")).at(&scene)?;
+    let (given, file) = (input(request, dir, "given")?, arg::<String>(request, "file")?);
+    fs::copy(&given, work.join(&file)).at(&given)?;
     let mut job: serde_json::Map<String, serde_json::Value> = arg(request, "job")?;
-    job.insert("scene".into(), "scene.json".into());
+    let field = file.split('.').next().unwrap_or_default();
+    job.insert(field.to_owned(), file.as_str().into());
     let path = work.join("job.json");
     fs::write(&path, format!("{:#}\n", serde_json::Value::Object(job))).at(&path)?;
     let status = engine_command(request, dir, &input(request, dir, "engine")?)?

@@ -41,6 +41,9 @@ const LARGE: u64 = 100_000;
 const MAX_THREADS: u32 = 8;
 /// What a probe simulates: the least that every engine knows.
 const PROBE: (&str, u64) = ("free_fall", 1);
+/// What is compiled first where an engine compiles ahead: much of it serves every scene, so others need
+/// compile only what it lacks.
+const COMPILED_FIRST: (&str, u64) = ("mixed_pile", 4);
 
 /// What trials have in common of which one may tell of another that it would meet a limit: a larger
 /// timed trial says nothing of a capture, which is of one world.
@@ -343,7 +346,7 @@ impl Expansion<'_> {
             draft.origins.insert(format!("args.{name}"), origin.unwrap_or(derived));
         }
         draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
-        let kernels = self.kernels("probe", scene, 1, None);
+        let kernels = self.kernels("probe".to_owned(), scene, 1, None);
         self.enter(&mut draft, kernels);
         let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
         draft.inputs.insert("scene".into(), scene);
@@ -362,8 +365,9 @@ impl Expansion<'_> {
         let mut make = |mode: &str, after: Option<usize>| {
             // P171: a capture is of world 0 alone.
             let worlds = if mode == "capture" { 1 } else { run.worlds };
+            let worlds = self.runtime.compiled_worlds(worlds);
             let named = Run { worlds, side: "", ..*run }.name();
-            let kernels = self.kernels(&named, scene, worlds, run.settings);
+            let kernels = self.kernels(named, scene, worlds, run.settings);
             let mut draft = Draft::new("trial", Class::Measured);
             draft.suffix = format!("{name}/r{repeat}/{mode}");
             draft.args = self.args(run, mode);
@@ -405,7 +409,7 @@ impl Expansion<'_> {
     /// The draft that compiles what a run of that name needs; none for an adapter without an environment.
     fn kernels(
         &mut self,
-        name: &str,
+        name: String,
         scene: usize,
         worlds: u32,
         settings: Option<&BTreeMap<String, Value>>,
@@ -413,9 +417,26 @@ impl Expansion<'_> {
         if !self.runtime.is_needed() {
             return None;
         }
-        if let Some(index) = self.kernels.get(name) {
+        if let Some(index) = self.kernels.get(&name) {
             return Some(*index);
         }
+        let base = self.kernels.get("first").copied().unwrap_or_else(|| {
+            let (scenario, size) = COMPILED_FIRST;
+            let timestep = 1.0 / 240.0;
+            self.drafts.push(sim_stage_scene::draft(scenario, size, timestep, self.cell.seed));
+            self.compile("first".to_owned(), self.drafts.len() - 1, 1, None, None)
+        });
+        Some(self.compile(name, scene, worlds, settings, Some(base)))
+    }
+
+    fn compile(
+        &mut self,
+        name: String,
+        scene: usize,
+        worlds: u32,
+        settings: Option<&BTreeMap<String, Value>>,
+        base: Option<usize>,
+    ) -> usize {
         // What decides which kernels there are. Steps do not, and two are enough to compile them all.
         let job = Value::Map(BTreeMap::from([
             ("mode".to_owned(), Value::str("timed")),
@@ -425,10 +446,15 @@ impl Expansion<'_> {
             ("settings".to_owned(), Value::Map(settings.cloned().unwrap_or_default())),
         ]));
         let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
-        let draft = self.runtime.kernels(job, scene, format!("{name}/kernels"));
+        let given = ("scene.json", scene);
+        let mut draft = self.runtime.kernels(job, given, format!("{name}/kernels"), base);
+        let origin = Origin::Derived("the trials that run it".into());
+        for arg in ["step", "job", "file"] {
+            draft.origins.insert(format!("args.{arg}"), origin.clone());
+        }
         self.drafts.push(draft);
-        self.kernels.insert(name.to_owned(), self.drafts.len() - 1);
-        Some(self.drafts.len() - 1)
+        self.kernels.insert(name, self.drafts.len() - 1);
+        self.drafts.len() - 1
     }
 
     /// Gives a run what it needs beside the adapter and the scene.
