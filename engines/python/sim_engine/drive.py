@@ -345,7 +345,7 @@ class Chunk:
         self.steps += vehicle.substeps
 
     def document(self, wall_ns: int, resets: int, invalid: int, memory: int | None) -> dict[str, Any]:
-        """As it stands in `run.json`. Numbers that are not finite are left out: `finite` says so."""
+        """As it stands in `run.json`. Numbers that are not finite are null: `finite` says so."""
         numbers = {
             "z_least_m": self.z[0],
             "z_most_m": self.z[1],
@@ -360,7 +360,7 @@ class Chunk:
             # Of each world, the part of wheels and physics steps with contact; the least of them.
             "coverage_least": float(np.min(np.mean(self.touched, axis=1)) / self.steps),
         }
-        numbers = {name: value for name, value in numbers.items() if math.isfinite(value)}
+        numbers = {n: value if math.isfinite(value) else None for n, value in numbers.items()}
         return {
             "finite": self.finite,
             "time_monotonic": self.monotonic,
@@ -388,6 +388,7 @@ def drive(
         run(batch, vehicle, act, job, job["warmup_chunks"] * job["chunk_steps"], None, memory)
     warmup_ns = time.perf_counter_ns() - start
     batch.reset(np.ones(worlds, bool))
+    memory_at_start = memory()
     rows: list[np.ndarray] | None = [] if job.get("telemetry") else None
     chunks = run(batch, vehicle, act, job, job["steps"], rows, memory)
     if rows is not None:
@@ -395,6 +396,7 @@ def drive(
     last = np.concatenate([np.asarray(a, float) for a in batch.state()[:2]], axis=1)
     return {
         "warmup_ns": warmup_ns,
+        "memory_at_start_bytes": memory_at_start,
         "measured_ns": sum(c["wall_ns"] for c in chunks),
         "unique_terminal_states": len(np.unique(last, axis=0)),
         "chunks": chunks,
