@@ -25,6 +25,7 @@ mod pipeline_errors;
 mod power_loss;
 mod profile;
 mod provenance;
+mod python_engines;
 mod random_kills;
 mod render;
 mod repeats;

@@ -86,3 +86,7 @@ class Simulation(ABC):
     @abstractmethod
     def counters(self) -> dict[str, Any]:
         """What the engine counted, over all worlds. What it does not count is left out."""
+
+    def spoil(self, world: int) -> None:
+        """Makes a velocity of a world no number, so that a test sees what becomes of it."""
+        raise Failed("this adapter lets no test spoil a world")

@@ -60,9 +60,9 @@ pub struct Source {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Python {
-    /// Folder of the adapters' package, relative to the project's root.
+    /// Folder of what the adapters share, relative to the project's root.
     pub package: String,
-    /// Module of the package with this adapter.
+    /// File of this adapter, a module that is laid into that package.
     pub module: String,
     /// The lock of its environment, relative to the project's root; engines with the same one share the
     /// environment.
@@ -165,6 +165,16 @@ impl EngineFile {
                 return Err((message, at..at + library.from.len() + 9));
             }
         }
+        if let Some(python) = &file.python {
+            let name = python.module.rsplit('/').next().unwrap_or_default();
+            let stem = name.strip_suffix(".py").unwrap_or_default();
+            let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if stem.is_empty() || !stem.chars().all(word) {
+                let at = text.find(&python.module).unwrap_or(0);
+                let message = format!("`{}` is no module: its name is WORD.py", python.module);
+                return Err((message, at..at + python.module.len()));
+            }
+        }
         Ok(file)
     }
 }
@@ -193,5 +203,10 @@ mod tests {
         let (message, span) = EngineFile::parse(text).expect_err("wrong");
         assert!(message.contains("unknown field `versoin`"), "{message}");
         assert_eq!(&text[span], "versoin");
+        let pin = include_str!("../../../engines/mujoco_warp/engine.toml");
+        let (message, span) = EngineFile::parse(&pin.replace("mujoco_warp.py", "mujoco-warp.py"))
+            .expect_err("no module");
+        assert!(message.contains("is no module"), "{message}");
+        assert_eq!(span.len(), "engines/mujoco_warp/mujoco-warp.py".len());
     }
 }

@@ -76,7 +76,9 @@ pub(crate) fn expand(
     adapter.inputs.insert("package".into(), DraftInput::Source(python.package.clone()));
     adapter.args = head_args(file);
     adapter.args.insert("step".into(), Value::str(ADAPTER));
-    adapter.args.insert("module".into(), Value::str(python.module.as_str()));
+    adapter.inputs.insert("module".into(), DraftInput::Source(python.module.clone()));
+    let module = Path::new(&python.module).file_stem().unwrap_or_default().to_string_lossy();
+    adapter.args.insert("module".into(), Value::str(module));
     place_args(&mut adapter, path, text, 0, ctx);
     adapter.tools = vec!["python3".to_owned()];
     adapter.outputs = ["bin", "lib", "python", "python.json", "engine.json", "describe.json"]
@@ -179,6 +181,8 @@ pub(crate) fn adapter(request: &Request, dir: &Path) -> Result<StatusFile, Stage
         fs::create_dir_all(out.join(folder)).at(out.join(folder))?;
     }
     copy(&input(request, dir, "package")?, &out.join(PACKAGE))?;
+    let file = input(request, dir, "module")?;
+    fs::copy(&file, out.join(PACKAGE).join(format!("{module}.py"))).at(&file)?;
     let host = input(request, dir, "host")?;
     fs::copy(&host, out.join("lib").join(HOST)).at(&host)?;
 

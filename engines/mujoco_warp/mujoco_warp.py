@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from sim_engine import contract, drive, mujoco_scene
-from sim_engine.contract import PROTOCOL, Refused, Unsupported
+from sim_engine.contract import PROTOCOL, Failed, Refused, Unsupported
 from sim_engine.environment import Cache
 
 SETTINGS = [*mujoco_scene.SETTINGS, "contacts", "rows"]
@@ -115,9 +115,12 @@ class Worlds(contract.Simulation):
         model, data = self.start.model, self.start.data
         self.model = upload(wp, mjw, model)
         with wp.ScopedDevice("cpu"):
-            self.data = mjw.put_data(
-                model, data, nworld=self.worlds, nconmax=contacts, njmax=rows
-            )
+            try:
+                self.data = mjw.put_data(
+                    model, data, nworld=self.worlds, nconmax=contacts, njmax=rows
+                )
+            except ValueError as error:
+                raise Failed(f"no room for the start: {error}") from error
             self.first = {
                 name: wp.clone(getattr(self.data, name))
                 for name in ("qpos", "qvel", "act", "ctrl")
@@ -173,6 +176,10 @@ class Worlds(contract.Simulation):
 
     def velocities(self, world: int, out: np.ndarray) -> None:
         self.start.velocities(self.data.qpos.numpy()[world], self.data.qvel.numpy()[world], out)
+
+    def spoil(self, world: int) -> None:
+        # A view: on this backend arrays lie in the host's memory.
+        self.data.qvel.numpy()[world, 0] = np.nan
 
     def counters(self) -> dict[str, Any]:
         # Every step adds its overflows to these bits, which a reset clears.
