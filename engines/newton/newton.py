@@ -166,6 +166,8 @@ class Worlds(contract.Simulation):
             "rigid_solver": "SolverMuJoCo with MuJoCo Warp",
             "rows": int(self.solver.mjw_data.njmax),
             "threads_used": 1,
+            # Given to every step; the model's own is of no effect.
+            "timestep": self.dt,
             "warp": self.wp.__version__,
             "worlds": "one batch",
         }

@@ -56,7 +56,7 @@ def run(scene, **more):
         (place / "job.json").write_text(json.dumps(scenes.job(**more)))
         (program,) = (ADAPTER / "bin").iterdir()
         done = subprocess.run(
-            [program, "run", place / "job.json", place], capture_output=True, text=True, check=True
+            [program, "run", place / "job.json", place], capture_output=True, text=True, check=True, timeout=1200
         )
         return json.loads((place / "result.json").read_text()), done.stdout
 
@@ -171,7 +171,7 @@ class Traps(unittest.TestCase):
 
 
 class MujocoWarp(Traps):
-    """Traps of MuJoCo Warp."""
+    """Traps of MuJoCo Warp, and of Newton, which has it inside."""
 
     def test_an_overflow_fails_the_run_whatever_is_printed(self):
         """A contact or a row without room is dropped; what remains looks like a result. The bits of every step
@@ -192,7 +192,29 @@ class MujocoWarp(Traps):
         self.assertEqual(result["counters"]["contacts"], 2 * 4 * 4, "four corners of four boxes, twice")
 
 
+class Mjx(Traps):
+    """Traps of MJX."""
+
+    def test_a_shape_that_waits_for_itself_with_two_threads_ends(self):
+        """Eight boxes in sixteen worlds: with XLA's own number of threads on two processors, every run of this
+        compiled and then waited for ever."""
+        result, _ = run(scenes.resting(8), worlds=16, steps=4)
+        self.assertEqual(result["outcome"]["status"], "ok", result["outcome"])
+        simulation = build(scenes.falling())
+        self.assertEqual(os.environ["NPROC"], "1")
+        self.assertEqual(simulation.state.qpos.dtype, np.float32)
+        self.assertIn("Cpu", simulation.device)
+
+    def test_what_its_collisions_lack_is_unsupported_and_not_left_out(self):
+        """A cylinder meets planes alone in MJX."""
+        scene = scenes.resting(1)
+        scene["bodies"][1]["shape"] = {"cylinder": {"radius": 0.1, "half_length": 0.1}}
+        result, _ = run(scene, steps=2)
+        self.assertEqual(result["outcome"]["status"], "unsupported")
+        self.assertIn("cylinder", result["outcome"]["reason"])
+
+
 if __name__ == "__main__":
-    case = {"mujoco_warp": MujocoWarp}.get(MODULE, Traps)
+    case = {"mujoco_warp": MujocoWarp, "newton": MujocoWarp, "mjx": Mjx}[MODULE]
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(case)
     sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())
