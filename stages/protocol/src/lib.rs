@@ -5,8 +5,12 @@
 //! repeat; and a verdict over all of them. What a run depends on holds no gate, so a changed threshold
 //! runs the verdict alone.
 
-mod report;
+#[cfg(test)]
+mod gates_tests;
+pub mod plots;
+pub mod report;
 mod run;
+mod vehicle_plots;
 mod verdict;
 
 use sim_model::action::Class;
@@ -173,7 +177,8 @@ impl Kind for ProtocolKind {
         }
         let model = DraftInput::Draft { index: 0, subpath: Some("model.xml".into()) };
         verdict.inputs.insert("model".into(), model);
-        verdict.outputs = vec!["report.json".into(), "checks.csv".into(), "metrics.csv".into()];
+        verdict.outputs =
+            ["report.json", "checks.csv", "metrics.csv", "plots.json"].map(Into::into).to_vec();
         drafts.push(verdict);
         Ok(drafts)
     }

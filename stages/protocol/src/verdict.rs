@@ -1,11 +1,12 @@
 //! The verdict: metrics of all runs, checks, and the largest candidate that passes all of them.
 
+use crate::plots::{self, Plots, ScenarioPlots};
 use crate::report::{
     Candidate, Check, Different, FORMAT, Head, Published, Report, Runtime, ScenarioReport,
     Selection,
 };
 use crate::run::RunFile;
-use crate::{config, input_name, text};
+use crate::{config, input_name, text, vehicle_plots};
 use fs_err as fs;
 use sha2::{Digest as _, Sha256};
 use sim_model::request::{Request, StageStatus, StatusFile};
@@ -20,7 +21,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// One run as it came in.
-struct Ran {
+pub(crate) struct Ran {
     file: RunFile,
     telemetry: Telemetry,
     sha256: String,
@@ -54,11 +55,9 @@ pub(crate) fn run(
         report.published = Some(published(&text(request, dir, "published")?, &report)?);
     }
     let out = dir.join("out");
-    let mut json = serde_json::to_string_pretty(&report)
-        .map_err(|e| StageError::Failed(format!("the report cannot be written as JSON: {e}")))?;
-    json.push('\n');
     for (name, bytes) in [
-        ("report.json", json),
+        ("report.json", json(serde_json::to_string_pretty(&report))?),
+        ("plots.json", json(serde_json::to_string(&plots(&protocol, &config, &runs)))?),
         ("checks.csv", checks_csv(&report)),
         ("metrics.csv", metrics_csv(&report)),
     ] {
@@ -75,6 +74,23 @@ pub(crate) fn run(
             )
         }
     })
+}
+
+fn json(text: serde_json::Result<String>) -> Result<String, StageError> {
+    text.map(|t| t + "\n").map_err(|e| StageError::Failed(format!("the verdict as JSON: {e}")))
+}
+
+/// The curves of the first repeat of every candidate, as far as it came.
+fn plots(protocol: &Protocol, config: &Config, runs: &Runs) -> Plots {
+    let candidates = protocol.protocol.candidates_s.iter().enumerate();
+    let of = |scenario: &Scenario| {
+        let first = candidates.clone().filter_map(|(i, dt)| {
+            Some((*dt, &runs.get(&(scenario.name.clone(), i))?.first()?.telemetry))
+        });
+        let plots = vehicle_plots::plots(protocol, scenario, config, &first.collect::<Vec<_>>());
+        ScenarioPlots { scenario: scenario.name.clone(), plots }
+    };
+    Plots { format: plots::FORMAT, scenarios: protocol.scenarios.iter().map(of).collect() }
 }
 
 fn read(folder: &Path) -> Result<Ran, StageError> {
@@ -160,7 +176,7 @@ fn judge(
         runtime: Runtime { versions, model: first.file.model.clone() },
         candidates,
         selection: Selection {
-            rule: "the largest candidate of which every check holds",
+            rule: "the largest candidate of which every check holds".to_owned(),
             timestep_s,
             checks_per_candidate,
         },
@@ -285,7 +301,7 @@ fn apart(a: &[f64], b: &[f64]) -> f64 {
 fn checked(id: String, metric: &str, op: Op, limit: f64, value: Option<f64>) -> Check {
     let value = value.filter(|v| v.is_finite());
     let passed = value.is_some_and(|v| op.holds(v, limit));
-    Check { id, metric: metric.to_owned(), operator: op.text(), limit, value, passed }
+    Check { id, metric: metric.to_owned(), operator: op.text().to_owned(), limit, value, passed }
 }
 
 fn checks_csv(report: &Report) -> String {
@@ -361,7 +377,7 @@ fn as_printed(own: f64, published: f64, digits: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const PROTOCOL: &str = include_str!("../../../scenes/vehicle/m1.toml");
@@ -382,7 +398,7 @@ mod tests {
         Telemetry { values }
     }
 
-    fn ran(telemetry: Telemetry, error: Option<&str>) -> Ran {
+    pub(crate) fn ran(telemetry: Telemetry, error: Option<&str>) -> Ran {
         let file = RunFile {
             format: 1,
             version: "1".into(),
@@ -406,18 +422,22 @@ mod tests {
         p
     }
 
-    fn runs(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Runs {
-        (0..p.protocol.candidates_s.len())
-            .map(|i| {
-                (("rest".to_owned(), i), (0..p.protocol.repeats).map(|r| make(i, r)).collect())
-            })
-            .collect()
+    /// The verdict over runs that `make` gives by scenario, candidate and repeat.
+    pub(crate) fn judged_as(p: &Protocol, make: impl Fn(&Scenario, usize, u32) -> Ran) -> Report {
+        let config = Config::parse(CONFIG).expect("a configuration");
+        let head = head(p, "f", "", "", "").expect("a head");
+        let mut runs = Runs::new();
+        for s in &p.scenarios {
+            for i in 0..p.protocol.candidates_s.len() {
+                let repeats = (0..p.protocol.repeats).map(|r| make(s, i, r)).collect();
+                runs.insert((s.name.clone(), i), repeats);
+            }
+        }
+        judge(p, &config, &runs, head).expect("a report")
     }
 
     fn judged(p: &Protocol, make: impl Fn(usize, u32) -> Ran) -> Report {
-        let config = Config::parse(CONFIG).expect("a configuration");
-        let head = head(p, "f", "", "", "").expect("a head");
-        judge(p, &config, &runs(p, make), head).expect("a report")
+        judged_as(p, |_, i, r| make(i, r))
     }
 
     #[test]

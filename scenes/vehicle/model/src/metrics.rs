@@ -12,7 +12,7 @@ use crate::telemetry::*;
 use std::collections::BTreeMap;
 
 /// Standard gravity as the model has it, m/s².
-const GRAVITY: f64 = 9.81;
+pub const GRAVITY: f64 = 9.81;
 /// A velocity that rises by no more than this does not rise, m/s.
 const RISES: f64 = 1e-6;
 
