@@ -41,6 +41,7 @@ mod texts;
 mod together;
 mod trees;
 mod vehicle;
+mod vehicle_batch;
 
 /// A file that no `mod` names is a test that never runs.
 #[test]
