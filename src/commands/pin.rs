@@ -66,7 +66,8 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         return pin_python::run(&root, &pin_path, &text, (&pin, python), version, args);
     }
     if args.lock || !args.packages.is_empty() {
-        let message = format!("--lock and --package: the adapter of {} is not in Python", args.engine);
+        let message =
+            format!("--lock and --package: the adapter of {} is not in Python", args.engine);
         return Err(CliError::new(exit::USAGE, message));
     }
     let crate_dir = root.join(&pin.source.crate_dir);

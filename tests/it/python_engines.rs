@@ -104,7 +104,9 @@ fn does_as_it_says(env: &TestEnv, engine: &str) {
         assert_eq!(memory["outcome"]["status"], "ok");
         assert_eq!(memory.get("ms_per_step"), None, "its time is no sample");
         let peak = number(&memory, "/memory/metrics/0/peak_bytes");
-        assert!(peak > 5e7 && memory["memory"]["snapshots"].as_array().is_some_and(|s| s.len() == 5));
+        assert!(
+            peak > 5e7 && memory["memory"]["snapshots"].as_array().is_some_and(|s| s.len() == 5)
+        );
         assert_eq!(memory["gpu_memory"]["status"], "not_applicable");
         if bitwise(env, engine) {
             assert_eq!(timed["final_state_digest"], memory["final_state_digest"], "{case}");
@@ -116,7 +118,8 @@ fn does_as_it_says(env: &TestEnv, engine: &str) {
         assert_eq!(capture["capture"]["final_state"]["status"], "same", "world 0 of three, alone");
     }
     // Others measured 0.2578 m in MuJoCo and MuJoCo Warp, 0.2565 m in Newton.
-    let height = number(gate(&result(env, engine, "robot_go1/1x2/r0/timed"), "base_height_min"), "/value");
+    let height =
+        number(gate(&result(env, engine, "robot_go1/1x2/r0/timed"), "base_height_min"), "/value");
     assert!((height - 0.257).abs() < 2e-3, "the base stands at {height} m");
 }
 

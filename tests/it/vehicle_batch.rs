@@ -88,7 +88,10 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
     assert!(value("position_xy_max_m") < 1e-4 && value("position_xy_max_m") > 0.0);
     assert!(value("yaw_max_rad") < 1e-5 && value("wheel_speed_max_rad_s") < 2e-3);
     let five = &report["scales"][1];
-    assert_eq!((&five["worlds"], &five["steps"], &five["declared_steps"]), (&5.into(), &260.into(), &1000.into()));
+    assert_eq!(
+        (&five["worlds"], &five["steps"], &five["declared_steps"]),
+        (&5.into(), &260.into(), &1000.into())
+    );
     assert!(number(five, "/transitions_per_s") > 0.0);
     let unanswered = report["not_measured"].to_string();
     for said in ["GPU", "5 worlds for 1000 steps: backend cpu ran 260"] {
@@ -97,7 +100,8 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
 
     // A word of its own: the store outlives the tests.
     let word = format!("# {}\n", env.path("").display());
-    let stricter = word + &small(&declared).replace("position_xy_max_m = 2e-3", "position_xy_max_m = 1e-9");
+    let stricter =
+        word + &small(&declared).replace("position_xy_max_m = 2e-3", "position_xy_max_m = 1e-9");
     env.write("scenes/vehicle/m2.toml", stricter);
     let out = cmd(&env, &["run", "pipeline.toml"]).run();
     assert!(out.expect(5).stderr.contains("agreement.position_xy_max_m"), "{out}");

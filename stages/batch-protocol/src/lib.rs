@@ -136,7 +136,8 @@ impl Kind for BatchProtocolKind {
             let place = Place::File { path: path.to_owned(), span: 0..0 };
             vec![Problem { place, message, hint: None }]
         };
-        let protocol = BatchProtocol::parse(&protocol_text).map_err(|e| wrong(&protocol_path, e))?;
+        let protocol =
+            BatchProtocol::parse(&protocol_text).map_err(|e| wrong(&protocol_path, e))?;
         Config::parse(&config_text).map_err(|e| wrong(&config_path, e))?;
         let source = text("source").unwrap_or_else(|| format!("engines/{engine}"));
 
@@ -298,7 +299,8 @@ impl Expansion<'_> {
             "constraints_per_world": head.constraints_per_world,
         });
         let given = ("model.xml", self.model());
-        let mut draft = self.runtime.kernels(value(&job)?, given, format!("kernels/{worlds}"), None);
+        let mut draft =
+            self.runtime.kernels(value(&job)?, given, format!("kernels/{worlds}"), None);
         for arg in ["step", "job", "file"] {
             draft.origins.insert(format!("args.{arg}"), self.origin.clone());
         }

@@ -123,7 +123,9 @@ pub(crate) fn drive(request: &Request, dir: &Path) -> Result<StatusFile, StageEr
     let asked = |name: &str| job.get(name).and_then(serde_json::Value::as_u64);
     for (name, said) in [("worlds", u64::from(run.worlds)), ("steps", run.steps)] {
         if asked(name) != Some(said) {
-            return Err(StageError::Failed(format!("run.json is of {said} {name}, not of the job's")));
+            return Err(StageError::Failed(format!(
+                "run.json is of {said} {name}, not of the job's"
+            )));
         }
     }
     Ok(ok())

@@ -177,7 +177,9 @@ fn scale_report(protocol: &BatchProtocol, scale: &Scale, run: &BatchRun) -> Scal
 fn not_measured(protocol: &BatchProtocol, backend: &str) -> Vec<String> {
     let mut list = Vec::new();
     if backend == "cpu" {
-        list.push("GPU: throughput, compile time and memory of the device; this is backend cpu".into());
+        list.push(
+            "GPU: throughput, compile time and memory of the device; this is backend cpu".into(),
+        );
         list.push("peak device memory of at most 95 % of the GPU: there is no device".into());
     }
     for scale in &protocol.scales {
@@ -225,11 +227,8 @@ fn checks_csv(report: &Report) -> String {
     let scales = report.scales.iter().flat_map(|s| &s.checks);
     for c in report.agreement.checks.iter().chain(scales) {
         let value = c.value.map(|v| v.to_string()).unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{},{},{},{},{value},{}",
-            c.id, c.metric, c.operator, c.limit, c.passed
-        );
+        let _ =
+            writeln!(out, "{},{},{},{},{value},{}", c.id, c.metric, c.operator, c.limit, c.passed);
     }
     out
 }

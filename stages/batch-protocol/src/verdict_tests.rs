@@ -101,9 +101,7 @@ fn telemetry(shift: f64) -> Telemetry {
 #[test]
 fn agreement_has_a_check_a_quantity_and_fails_where_nothing_can_be_compared() {
     let p = protocol();
-    let report = |shift: f64| {
-        agreement_report(&p, &good(), Ok((telemetry(shift), telemetry(0.0))))
-    };
+    let report = |shift: f64| agreement_report(&p, &good(), Ok((telemetry(shift), telemetry(0.0))));
     assert!(report(1e-4).checks.iter().all(|c| c.passed) && report(0.0).checks.len() == 16);
     let off = report(1e-3);
     let failed: Vec<_> = off.checks.iter().filter(|c| !c.passed).map(|c| &*c.id).collect();

@@ -55,9 +55,10 @@ pub fn resolve(requires: &[String]) -> Result<Vec<Resolved>, StageError> {
     let work = std::env::temp_dir().join(format!("sim-pipe-resolve-{}", std::process::id()));
     fs::create_dir_all(&work).at(&work)?;
     let report = work.join("report.json");
-    let mut args: Vec<String> = ["-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut args: Vec<String> =
+        ["-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
+            .map(str::to_owned)
+            .to_vec();
     args.extend(["--disable-pip-version-check", "--only-binary=:all:"].map(str::to_owned));
     args.extend(["--report".to_owned(), report.display().to_string()]);
     args.extend(requires.iter().cloned());
@@ -102,13 +103,18 @@ mod tests {
 
     #[test]
     fn a_report_becomes_wheels_by_name_and_what_is_no_wheel_is_refused() {
-        let report = |items: &[String]| format!(r#"{{"version":"1","install":[{}]}}"#, items.join(","));
+        let report =
+            |items: &[String]| format!(r#"{{"version":"1","install":[{}]}}"#, items.join(","));
         let hash = r#""sha256":"ab""#;
-        let two = [item("Zipp", "zipp-1.0-py3-none-any.whl", hash), item("a_b", "a_b-1.0-c.whl", hash)];
+        let two =
+            [item("Zipp", "zipp-1.0-py3-none-any.whl", hash), item("a_b", "a_b-1.0-c.whl", hash)];
         let found = read(&report(&two)).expect("reads");
         let names: Vec<&str> = found.iter().map(|w| w.package.as_str()).collect();
         assert_eq!(names, ["a-b", "zipp"]);
-        assert_eq!((found[1].file.as_str(), &*found[1].sha256), ("zipp-1.0-py3-none-any.whl", "ab"));
+        assert_eq!(
+            (found[1].file.as_str(), &*found[1].sha256),
+            ("zipp-1.0-py3-none-any.whl", "ab")
+        );
         let error = read(&report(&[item("s", "s-1.0.tar.gz", hash)])).expect_err("no wheel");
         assert!(error.to_string().contains("s-1.0.tar.gz"), "{error}");
         let error = read(&report(&[item("n", "n-1.0.whl", "")])).expect_err("no hash");

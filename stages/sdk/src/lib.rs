@@ -108,11 +108,7 @@ pub fn engine_program(engine: &Path) -> Result<PathBuf, StageError> {
 /// A command that starts the program of a built engine. Where the request has the inputs `environment`
 /// and `kernels`, the program is told where they lie: what an adapter in Python runs in, and what was
 /// compiled for it ahead.
-pub fn engine_command(
-    request: &Request,
-    dir: &Path,
-    engine: &Path,
-) -> Result<Command, StageError> {
+pub fn engine_command(request: &Request, dir: &Path, engine: &Path) -> Result<Command, StageError> {
     let mut command = Command::new(engine_program(engine)?);
     for (name, variable) in
         [("environment", "SIM_ENGINE_ENVIRONMENT"), ("kernels", "SIM_ENGINE_CACHE")]

@@ -57,13 +57,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("sim-stage-protocol", &["sim-model", "sim-stage-sdk", "sim-fingerprint", "sim-vehicle"]),
     (
         "sim-stage-batch-protocol",
-        &[
-            "sim-model",
-            "sim-stage-sdk",
-            "sim-fingerprint",
-            "sim-stage-build-engine",
-            "sim-vehicle",
-        ],
+        &["sim-model", "sim-stage-sdk", "sim-fingerprint", "sim-stage-build-engine", "sim-vehicle"],
     ),
     ("sim-vehicle", &[]),
     ("sim-engine-protocol", &[]),

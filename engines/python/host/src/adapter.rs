@@ -130,11 +130,7 @@ struct Worlds {
 }
 
 impl Worlds {
-    fn numbers<const N: usize>(
-        &self,
-        ask: Ask,
-        world: u32,
-    ) -> Result<Vec<[f64; N]>, EngineError> {
+    fn numbers<const N: usize>(&self, ask: Ask, world: u32) -> Result<Vec<[f64; N]>, EngineError> {
         // What the adapter leaves out stays NaN, which fails its gate.
         let mut out = vec![f64::NAN; N * self.movers];
         self.caller.ask(ask, world.into(), "", &mut out)?;
@@ -170,11 +166,9 @@ impl Simulation for Worlds {
     }
 
     fn velocities(&mut self, world: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError> {
-        out.extend(
-            self.numbers(Ask::Velocities, world)?
-                .into_iter()
-                .map(|[x, y, z, i, j, k]: [f64; 6]| Velocity { linear: [x, y, z], angular: [i, j, k] }),
-        );
+        out.extend(self.numbers(Ask::Velocities, world)?.into_iter().map(
+            |[x, y, z, i, j, k]: [f64; 6]| Velocity { linear: [x, y, z], angular: [i, j, k] },
+        ));
         Ok(())
     }
 

@@ -47,8 +47,10 @@ extern "C" fn call(
         }
         match ask {
             0 => reply(DESCRIPTION),
-            1 => reply(r#"{"settings": {"gravity": 9.81}, "translation": {"exact": ["all"],
-                "approximated": [], "dropped": []}}"#),
+            1 => reply(
+                r#"{"settings": {"gravity": 9.81}, "translation": {"exact": ["all"],
+                "approximated": [], "dropped": []}}"#,
+            ),
             2 => (p.z, p.speed) = (10.0, 0.0),
             3 => {
                 p.steps.push(number);

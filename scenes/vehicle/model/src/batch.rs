@@ -215,7 +215,10 @@ impl BatchProtocol {
             return Err(format!("there is no metric `{}`", gate.metric));
         }
         for (i, scale) in p.scales.iter().enumerate() {
-            if scale.worlds == 0 || scale.steps == 0 || scale.cpu.as_ref().is_some_and(|c| c.steps == 0) {
+            if scale.worlds == 0
+                || scale.steps == 0
+                || scale.cpu.as_ref().is_some_and(|c| c.steps == 0)
+            {
                 return Err(format!("scale {} has no world or no step", i + 1));
             }
             if p.scales[..i].iter().any(|s| s.worlds == scale.worlds) {
@@ -253,14 +256,12 @@ impl BatchProtocol {
 /// the body's axes; `steering` |d|, rad; `wheel_speed` |d| of the worst wheel, rad/s; `contact_fraction` |d| of each
 /// wheel; `gap` |d|, s; `penetration` |d|, m. `max` is the largest of all rows (and wheels), `rmse` the root of
 /// the mean square over them.
-pub fn differences(
-    a: &Telemetry,
-    b: &Telemetry,
-) -> Result<BTreeMap<&'static str, f64>, String> {
+pub fn differences(a: &Telemetry, b: &Telemetry) -> Result<BTreeMap<&'static str, f64>, String> {
     if a.rows() != b.rows() {
         return Err(format!("{} rows beside {}", b.rows(), a.rows()));
     }
-    if let Some(row) = (0..a.rows()).find(|r| (a.at(*r, t::TIME) - b.at(*r, t::TIME)).abs() > 1e-4) {
+    if let Some(row) = (0..a.rows()).find(|r| (a.at(*r, t::TIME) - b.at(*r, t::TIME)).abs() > 1e-4)
+    {
         let (x, y) = (a.at(row, t::TIME), b.at(row, t::TIME));
         return Err(format!("row {row} is of {y} s in one and of {x} s in the other"));
     }
@@ -271,7 +272,9 @@ pub fn differences(
     let each = |f: &dyn Fn(usize) -> f64| (0..a.rows()).map(f).collect::<Vec<f64>>();
     // Written so that NaN stays.
     let max = |values: &[f64]| {
-        values.iter().fold(0.0_f64, |m, x| if x.is_nan() || m.is_nan() { f64::NAN } else { m.max(*x) })
+        values
+            .iter()
+            .fold(0.0_f64, |m, x| if x.is_nan() || m.is_nan() { f64::NAN } else { m.max(*x) })
     };
     let rmse = |v: &[f64]| (v.iter().map(|x| x * x).sum::<f64>() / v.len() as f64).sqrt();
     let three = |first: usize| [first, first + 1, first + 2];
@@ -283,7 +286,10 @@ pub fn differences(
     let turning = each(&|r| norm(r, &three(t::ANGULAR_VELOCITY)));
     let steering = each(&|r| d(r, t::STEERING).abs());
     let wheels = |first: usize| -> Vec<f64> {
-        (0..a.rows()).flat_map(|r| (0..4).map(move |w| (r, first + w))).map(|(r, c)| d(r, c).abs()).collect()
+        (0..a.rows())
+            .flat_map(|r| (0..4).map(move |w| (r, first + w)))
+            .map(|(r, c)| d(r, c).abs())
+            .collect()
     };
     let (speeds, touched) = (wheels(t::WHEEL_SPEED), wheels(t::CONTACT));
     let gap = each(&|r| d(r, t::GAP).abs());
@@ -465,7 +471,10 @@ mod tests {
         let at = |step: u32| s.action(f64::from(step) * 0.05, 0.0);
         assert_eq!((at(9), at(10), at(29)), ([0.0, 0.0], [0.0, 1.5], [0.0, 1.5]));
         assert_eq!((at(30), at(49), at(50)), ([0.15, 0.5], [0.15, 0.5], [0.0, 0.0]));
-        assert_eq!((at(59), at(60), at(79), at(80)), ([0.0, 0.0], [0.0, -3.0], [0.0, -3.0], [0.0, 0.0]));
+        assert_eq!(
+            (at(59), at(60), at(79), at(80)),
+            ([0.0, 0.0], [0.0, -3.0], [0.0, -3.0], [0.0, 0.0])
+        );
         let scales: Vec<_> = p.scales.iter().map(|s| (s.worlds, s.steps)).collect();
         assert_eq!(scales, [(1, 1000), (64, 1000), (256, 1000), (1024, 10_000)]);
         assert_eq!((p.resets.every_steps, p.resets.groups), (257, 31));
@@ -493,7 +502,8 @@ mod tests {
     #[test]
     fn differences_are_what_they_say() {
         let (a, mut b) = (telemetry(4), telemetry(4));
-        let mut set = |row: usize, column: usize, value: f64| b.values[row * t::COLUMNS + column] = value;
+        let mut set =
+            |row: usize, column: usize, value: f64| b.values[row * t::COLUMNS + column] = value;
         set(1, t::POSITION, 3.0);
         set(1, t::POSITION + 1, 4.0);
         set(2, t::YAW, std::f64::consts::TAU - 0.5);
