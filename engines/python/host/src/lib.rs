@@ -3,8 +3,8 @@
 //! on. Phases, clock, sampler, gates, accuracy and files are those of every other adapter, because
 //! they are the same code.
 //!
-//! The measured interval holds one call of that function. What it costs beyond the engine's own loop
-//! is one transition into the interpreter, about a microsecond.
+//! The measured interval holds two calls of that function, to step and to wait. What they cost beyond
+//! the engine's own loop is two transitions into the interpreter: 1.7 µs for an engine that does nothing.
 
 mod adapter;
 mod reply;
