@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 /// Current and peak resident memory of this process, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
-    pub(crate) current: u64,
-    pub(crate) peak: u64,
+pub struct Reading {
+    /// Resident now, shared pages included.
+    pub current: u64,
+    /// Most that was resident since the process was launched.
+    pub peak: u64,
 }
 
 /// Reads VmRSS and VmHWM, KiB, as bytes. The only allocation is the text of an error.
 #[cfg(target_os = "linux")]
-pub(crate) fn read() -> Result<Reading, String> {
+pub fn read() -> Result<Reading, String> {
     use std::io::Read;
     let mut buffer = [0_u8; 8192];
     let mut file = std::fs::File::open("/proc/self/status").map_err(|e| e.to_string())?;
@@ -30,7 +32,7 @@ pub(crate) fn read() -> Result<Reading, String> {
 
 /// No counter is known for this system yet.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read() -> Result<Reading, String> {
+pub fn read() -> Result<Reading, String> {
     Err("no memory counter is implemented for this operating system".into())
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A crate and the crates of this workspace that it may use. A crate that is not here is a finding:
 /// whoever adds one decides where it belongs.
-const MAY_USE: [(&str, &[&str]); 22] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("sim-model", &[]),
     ("sim-plan", &["sim-model"]),
     ("sim-store", &["sim-model"]),
@@ -55,6 +55,10 @@ const MAY_USE: [(&str, &[&str]); 22] = [
         ],
     ),
     ("sim-stage-protocol", &["sim-model", "sim-stage-sdk", "sim-fingerprint", "sim-vehicle"]),
+    (
+        "sim-stage-batch-protocol",
+        &["sim-model", "sim-stage-sdk", "sim-fingerprint", "sim-stage-build-engine", "sim-vehicle"],
+    ),
     ("sim-vehicle", &[]),
     ("sim-engine-protocol", &[]),
     ("sim-engine-harness", &["sim-engine-protocol"]),
