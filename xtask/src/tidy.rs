@@ -83,10 +83,13 @@ fn adapters(root: &Path, found: &mut Findings) -> Result<()> {
         let line = text.lines().find(|l| l.starts_with("rust-version = "));
         line.map(|l| l["rust-version = ".len()..].to_owned())
     };
-    for adapter in crate::adapters::all()? {
+    let host = crate::adapters::host();
+    for adapter in crate::adapters::all()?.into_iter().chain([host]) {
         let name = &adapter.name;
         // A plant is stepped by a protocol; it has no loop that a yardstick could stand beside.
-        let parts: &[&str] = if adapter.steps_scenes()? {
+        let parts: &[&str] = if name == "python/host" {
+            &["Cargo.toml", "Cargo.lock", "tests/host.rs"]
+        } else if adapter.steps_scenes()? {
             &["Cargo.toml", "Cargo.lock", "examples/hand_loop.rs", "tests/adapter.rs"]
         } else {
             &["Cargo.toml", "Cargo.lock", "tests/plant.rs"]

@@ -23,7 +23,8 @@ fn main() -> Result<(), String> {
             only = Some(value.to_owned());
             continue;
         }
-        let (section, name) = key.split_once('.').ok_or_else(|| format!("`{key}` has no section"))?;
+        let (section, name) =
+            key.split_once('.').ok_or_else(|| format!("`{key}` has no section"))?;
         let value: f64 = value.parse().map_err(|_| format!("`{value}` is no number"))?;
         let section = table.get_mut(section).and_then(toml::Value::as_table_mut);
         let place = section.and_then(|s| s.get_mut(name));
@@ -32,7 +33,8 @@ fn main() -> Result<(), String> {
     let spec = Spec::parse(&table.to_string())?;
     let snake = Snake(spec.clone());
     let protocol: Protocol<Scenario> = Protocol::parse::<Snake>(PROTOCOL)?;
-    for scenario in protocol.scenarios.iter().filter(|s| only.as_ref().is_none_or(|o| *o == s.name)) {
+    for scenario in protocol.scenarios.iter().filter(|s| only.as_ref().is_none_or(|o| *o == s.name))
+    {
         let model = Model::compile(&mjcf(&spec, scenario.scene))?;
         let (record, error) = Plant::new(&model, &spec, scenario)?.run();
         if let Some(error) = error {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use sim_mujoco_c::{Kind, Model, version};
 use sim_plant_vehicle::plant::Plant;
 use sim_vehicle::config::Config;
-use sim_vehicle::scenario::Scenario;
+use sim_vehicle::protocol::Scenario;
 use sim_vehicle::telemetry::Telemetry;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -40,11 +40,7 @@ pub trait Plant: Sized {
     fn read(files: &[Vec<u8>]) -> Result<Self::Ran, String>;
 
     /// All metrics that a run has, by name.
-    fn metrics(
-        &self,
-        scenario: &Self::Scenario,
-        ran: &Self::Ran,
-    ) -> BTreeMap<&'static str, f64>;
+    fn metrics(&self, scenario: &Self::Scenario, ran: &Self::Ran) -> BTreeMap<&'static str, f64>;
 
     /// How far a run is from the same run with the reference step, by a quantity. `None` where the runs
     /// do not have it.

@@ -5,21 +5,27 @@
 //! repeat; and a verdict over all of them. What a run depends on holds no gate, so a changed threshold
 //! runs the verdict alone. What is particular to a plant is a [`Plant`]: here they are only chosen among.
 
-mod report;
+#[cfg(test)]
+mod gates_tests;
+pub mod plots;
+pub mod report;
 mod run;
+mod snake_plots;
 #[cfg(test)]
 mod snake_tests;
+mod vehicle_plots;
 mod verdict;
 
+use plots::Plotted;
 use sim_model::action::Class;
 use sim_model::kind::{
     Cell, Draft, DraftInput, ExpandCtx, InputSpec, Kind, Param, ParamType, Place, Problem,
 };
 use sim_model::request::{Request, StatusFile};
 use sim_model::value::Value;
-use sim_stage_sdk::{IoContext, Stage, StageError, arg, input, ok};
 use sim_protocol::{Plant, Protocol, Scenario as _};
 use sim_snake::Snake;
+use sim_stage_sdk::{IoContext, Stage, StageError, arg, input, ok};
 use sim_vehicle::Vehicle;
 use std::path::Path;
 use std::time::Duration;
@@ -126,8 +132,7 @@ fn expand<P: Plant>(cell: &Cell, ctx: &mut dyn ExpandCtx) -> Result<Vec<Draft>, 
         let place = Place::File { path: path.to_owned(), span: 0..0 };
         vec![Problem { place, message, hint: None }]
     };
-    let protocol =
-        Protocol::parse::<P>(&protocol_text).map_err(|e| wrong(&protocol_path, e))?;
+    let protocol = Protocol::parse::<P>(&protocol_text).map_err(|e| wrong(&protocol_path, e))?;
     P::parse(&config_text).map_err(|e| wrong(&config_path, e))?;
 
     let draft = |class: Class, step: &str| {
@@ -185,7 +190,8 @@ fn expand<P: Plant>(cell: &Cell, ctx: &mut dyn ExpandCtx) -> Result<Vec<Draft>, 
         verdict.inputs.insert("published".into(), DraftInput::Source(published));
     }
     verdict.inputs.insert("models".into(), DraftInput::Draft { index: 0, subpath: None });
-    verdict.outputs = vec!["report.json".into(), "checks.csv".into(), "metrics.csv".into()];
+    verdict.outputs =
+        ["report.json", "checks.csv", "metrics.csv", "plots.json"].map(Into::into).to_vec();
     if P::RECEIPT {
         verdict.outputs.push("receipts".into());
     }
@@ -209,7 +215,7 @@ impl Stage for ProtocolKind {
     }
 }
 
-fn step<P: Plant>(
+fn step<P: Plotted>(
     request: &Request,
     dir: &Path,
     fingerprint: &str,

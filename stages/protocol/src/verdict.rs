@@ -1,5 +1,6 @@
 //! The verdict: metrics of all runs, checks, and the largest candidate that passes all of them.
 
+use crate::plots::{self, Plots, Plotted, ScenarioPlots};
 use crate::report::{
     Candidate, Check, Different, FORMAT, Head, Published, Report, Runtime, ScenarioReport,
     Selection,
@@ -9,8 +10,8 @@ use crate::{input_name, plant, text};
 use fs_err as fs;
 use sha2::{Digest as _, Sha256};
 use sim_model::request::{Request, StageStatus, StatusFile};
-use sim_stage_sdk::{IoContext, StageError, input, ok, status};
 use sim_protocol::{Op, Outcome, Plant, Protocol, Scenario as _};
+use sim_stage_sdk::{IoContext, StageError, input, ok, status};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(crate) struct Ran<P: Plant> {
 /// By scenario and candidate: the repeats.
 pub(crate) type Runs<P> = BTreeMap<(String, usize), Vec<Ran<P>>>;
 
-pub(crate) fn run<P: Plant>(
+pub(crate) fn run<P: Plotted>(
     request: &Request,
     dir: &Path,
     fingerprint: &str,
@@ -59,11 +60,9 @@ pub(crate) fn run<P: Plant>(
         receipts(&protocol, &plant, &runs, &report, &dir.join("out/receipts"))?;
     }
     let out = dir.join("out");
-    let mut json = serde_json::to_string_pretty(&report)
-        .map_err(|e| StageError::Failed(format!("the report cannot be written as JSON: {e}")))?;
-    json.push('\n');
     for (name, bytes) in [
-        ("report.json", json),
+        ("report.json", json(serde_json::to_string_pretty(&report))?),
+        ("plots.json", json(serde_json::to_string(&plots(&protocol, &plant, &runs)))?),
         ("checks.csv", checks_csv(&report)),
         ("metrics.csv", metrics_csv(&report)),
     ] {
@@ -82,6 +81,23 @@ pub(crate) fn run<P: Plant>(
     })
 }
 
+fn json(text: serde_json::Result<String>) -> Result<String, StageError> {
+    text.map(|t| t + "\n").map_err(|e| StageError::Failed(format!("the verdict as JSON: {e}")))
+}
+
+/// The curves of the first repeat of every candidate, as far as it came.
+fn plots<P: Plotted>(protocol: &Protocol<P::Scenario>, plant: &P, runs: &Runs<P>) -> Plots {
+    let candidates = protocol.protocol.candidates_s.iter().enumerate();
+    let of = |scenario: &P::Scenario| {
+        let first = candidates.clone().filter_map(|(i, dt)| {
+            Some((*dt, &runs.get(&(scenario.name().to_owned(), i))?.first()?.left))
+        });
+        let plots = plant.plots(protocol, scenario, &first.collect::<Vec<_>>());
+        ScenarioPlots { scenario: scenario.name().to_owned(), plots }
+    };
+    Plots { format: plots::FORMAT, scenarios: protocol.scenarios.iter().map(of).collect() }
+}
+
 pub(crate) fn read<P: Plant>(folder: &Path) -> Result<Ran<P>, StageError> {
     let path = folder.join("run.json");
     let text = fs::read_to_string(&path).at(&path)?;
@@ -93,8 +109,8 @@ pub(crate) fn read<P: Plant>(folder: &Path) -> Result<Ran<P>, StageError> {
         files.push(fs::read(&path).at(&path)?);
     }
     let sha256 = sha256(files.first().map_or(&[], Vec::as_slice));
-    let left = P::read(&files)
-        .map_err(|e| StageError::Failed(format!("{}: {e}", folder.display())))?;
+    let left =
+        P::read(&files).map_err(|e| StageError::Failed(format!("{}: {e}", folder.display())))?;
     Ok(Ran { file, left, sha256 })
 }
 
@@ -176,7 +192,7 @@ pub(crate) fn judge<P: Plant>(
         runtime: Runtime { versions, model: first.file.model.clone() },
         candidates,
         selection: Selection {
-            rule: "the largest candidate of which every check holds",
+            rule: "the largest candidate of which every check holds".to_owned(),
             timestep_s,
             checks_per_candidate,
         },
@@ -319,7 +335,7 @@ pub(crate) fn receipts<P: Plant>(
 fn checked(id: String, metric: &str, op: Op, limit: f64, value: Option<f64>) -> Check {
     let value = value.filter(|v| v.is_finite());
     let passed = value.is_some_and(|v| op.holds(v, limit));
-    Check { id, metric: metric.to_owned(), operator: op.text(), limit, value, passed }
+    Check { id, metric: metric.to_owned(), operator: op.text().to_owned(), limit, value, passed }
 }
 
 fn checks_csv(report: &Report) -> String {
@@ -395,12 +411,12 @@ fn as_printed(own: f64, published: f64, digits: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     use sim_vehicle::Vehicle;
     use sim_vehicle::config::Config;
-    use sim_vehicle::scenario::Scenario;
+    use sim_vehicle::protocol::Scenario;
     use sim_vehicle::telemetry::Telemetry;
 
     const PROTOCOL: &str = include_str!("../../../scenes/vehicle/m1.toml");
@@ -421,7 +437,7 @@ mod tests {
         Telemetry { values }
     }
 
-    fn ran(telemetry: Telemetry, error: Option<&str>) -> Ran<Vehicle> {
+    pub(crate) fn ran(telemetry: Telemetry, error: Option<&str>) -> Ran<Vehicle> {
         let file = RunFile {
             format: 1,
             version: "1".into(),
@@ -445,21 +461,25 @@ mod tests {
         p
     }
 
-    fn runs(
+    /// The verdict over runs that `make` gives by scenario, candidate and repeat.
+    pub(crate) fn judged_as(
         p: &Protocol<Scenario>,
-        make: impl Fn(usize, u32) -> Ran<Vehicle>,
-    ) -> Runs<Vehicle> {
-        (0..p.protocol.candidates_s.len())
-            .map(|i| {
-                (("rest".to_owned(), i), (0..p.protocol.repeats).map(|r| make(i, r)).collect())
-            })
-            .collect()
+        make: impl Fn(&Scenario, usize, u32) -> Ran<Vehicle>,
+    ) -> Report {
+        let vehicle = Vehicle(Config::parse(CONFIG).expect("a configuration"));
+        let head = head(p, "f", "", "", &[]).expect("a head");
+        let mut runs = Runs::new();
+        for s in &p.scenarios {
+            for i in 0..p.protocol.candidates_s.len() {
+                let repeats = (0..p.protocol.repeats).map(|r| make(s, i, r)).collect();
+                runs.insert((s.name.clone(), i), repeats);
+            }
+        }
+        judge(p, &vehicle, &runs, head).expect("a report")
     }
 
     fn judged(p: &Protocol<Scenario>, make: impl Fn(usize, u32) -> Ran<Vehicle>) -> Report {
-        let vehicle = Vehicle(Config::parse(CONFIG).expect("a configuration"));
-        let head = head(p, "f", "", "", &[]).expect("a head");
-        judge(p, &vehicle, &runs(p, make), head).expect("a report")
+        judged_as(p, |_, i, r| make(i, r))
     }
 
     #[test]

@@ -226,7 +226,11 @@ fn srdf(list: &mut List, spec: &Spec, document: &Document<'_>) {
 }
 
 /// An attribute of a node of MJCF: its own, or that of its default class.
-fn attribute<'a>(document: &'a Document<'_>, node: Option<Node<'a, '_>>, name: &str) -> Option<&'a str> {
+fn attribute<'a>(
+    document: &'a Document<'_>,
+    node: Option<Node<'a, '_>>,
+    name: &str,
+) -> Option<&'a str> {
     let node = node?;
     if let Some(own) = node.attribute(name) {
         return Some(own);
@@ -234,9 +238,9 @@ fn attribute<'a>(document: &'a Document<'_>, node: Option<Node<'a, '_>>, name: &
     let class = node
         .attribute("class")
         .or_else(|| node.ancestors().skip(1).find_map(|n| n.attribute("childclass")))?;
-    let of_class = document.descendants().find(|n| {
-        n.has_tag_name("default") && n.attribute("class") == Some(class)
-    })?;
+    let of_class = document
+        .descendants()
+        .find(|n| n.has_tag_name("default") && n.attribute("class") == Some(class))?;
     of_class.children().find(|n| n.tag_name() == node.tag_name())?.attribute(name)
 }
 
@@ -248,9 +252,14 @@ fn scene_file(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_
     let option = child(Some(root), "option");
     let timestep = value(option, "timestep");
     list.numbers(format!("{file} timestep"), &[spec.simulation.timestep_s], timestep);
-    list.numbers(format!("{file} viscosity"), &[spec.floor.viscosity_pa_s], value(option, "viscosity"));
+    list.numbers(
+        format!("{file} viscosity"),
+        &[spec.floor.viscosity_pa_s],
+        value(option, "viscosity"),
+    );
 
-    let bodies: Vec<Node<'_, '_>> = document.descendants().filter(|n| n.has_tag_name("body")).collect();
+    let bodies: Vec<Node<'_, '_>> =
+        document.descendants().filter(|n| n.has_tag_name("body")).collect();
     list.texts(&format!("{file} order of links"), &links, &names(&bodies));
     let half = r.link_box_m.map(|edge| 0.5 * edge);
     let inertia = spec.link_inertia();
@@ -268,7 +277,9 @@ fn scene_file(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_
         list.numbers(at("centre of mass"), &spec.link_centre(), value(inertial, "pos"));
         let shape = |suffix: &str| {
             let wanted = format!("{name}_{suffix}");
-            body?.children().find(|n| n.has_tag_name("geom") && n.attribute("name") == Some(&wanted))
+            body?
+                .children()
+                .find(|n| n.has_tag_name("geom") && n.attribute("name") == Some(&wanted))
         };
         list.text(at("box type"), "box", value(shape("box"), "type"));
         list.numbers(at("box"), &half, value(shape("box"), "size"));
@@ -279,11 +290,14 @@ fn scene_file(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_
     }
     let free = child(bodies.first().copied(), "freejoint").map_or("0", |_| "1");
     list.text(format!("{file} free joint of the head"), "1", Some(free));
-    let hinges: Vec<Node<'_, '_>> =
-        document.descendants().filter(|n| n.has_tag_name("joint") && n.has_attribute("name")).collect();
+    let hinges: Vec<Node<'_, '_>> = document
+        .descendants()
+        .filter(|n| n.has_tag_name("joint") && n.has_attribute("name"))
+        .collect();
     list.texts(&format!("{file} order of joints"), &joints, &names(&hinges));
     let actuators = child(Some(root), "actuator").map(|n| named(n, "position")).unwrap_or_default();
-    let driven: Vec<&str> = actuators.iter().map(|n| n.attribute("joint").unwrap_or_default()).collect();
+    let driven: Vec<&str> =
+        actuators.iter().map(|n| n.attribute("joint").unwrap_or_default()).collect();
     list.texts(&format!("{file} order of actuators"), &joints, &driven);
     for (i, name) in joints.iter().enumerate() {
         let at = |what: &str| format!("{file} {name} {what}");
@@ -293,9 +307,21 @@ fn scene_file(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_
         list.text(at("type"), "hinge", value(hinge, "type"));
         list.numbers(at("axis"), &[0.0, 0.0, 1.0], value(hinge, "axis"));
         list.numbers(at("range"), &[-j.limit_rad, j.limit_rad], value(hinge, "range"));
-        list.text(at("actuator"), &format!("{name}_position"), actuator.and_then(|n| n.attribute("name")));
-        list.numbers(at("command range"), &[-j.limit_rad, j.limit_rad], value(actuator, "ctrlrange"));
-        list.numbers(at("torque range"), &[-j.effort_nm, j.effort_nm], value(actuator, "forcerange"));
+        list.text(
+            at("actuator"),
+            &format!("{name}_position"),
+            actuator.and_then(|n| n.attribute("name")),
+        );
+        list.numbers(
+            at("command range"),
+            &[-j.limit_rad, j.limit_rad],
+            value(actuator, "ctrlrange"),
+        );
+        list.numbers(
+            at("torque range"),
+            &[-j.effort_nm, j.effort_nm],
+            value(actuator, "forcerange"),
+        );
         list.numbers(at("stiffness"), &[spec.servo.stiffness_nm_rad], value(actuator, "kp"));
     }
     rays(list, spec, file, document);
@@ -313,7 +339,9 @@ fn rays(list: &mut List, spec: &Spec, file: &str, document: &Document<'_>) {
         let value = |name: &str| sensor.and_then(|n| n.attribute(name));
         list.numbers(at("range"), &[spec.perception.range_m], value("cutoff"));
         let site = value("site").and_then(|name| {
-            document.descendants().find(|n| n.has_tag_name("site") && n.attribute("name") == Some(name))
+            document
+                .descendants()
+                .find(|n| n.has_tag_name("site") && n.attribute("name") == Some(name))
         });
         let on = site.and_then(|n| n.parent()).and_then(|n| n.attribute("name"));
         list.text(at("link"), &spec.link_names()[0], on);
@@ -340,7 +368,8 @@ fn contacts(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_>)
         list.numbers(at("friction"), &wanted, friction.map(|f| f.join(" ")).as_deref());
     }
     for (i, pair) in links.windows(2).enumerate() {
-        let value = |name: &str| excluded.get(i).and_then(|n| n.attribute(name)).unwrap_or_default();
+        let value =
+            |name: &str| excluded.get(i).and_then(|n| n.attribute(name)).unwrap_or_default();
         let found = format!("{} {}", value("body1"), value("body2"));
         list.texts(&format!("{file} exclusion {i}"), pair, &[&found]);
     }
@@ -361,7 +390,11 @@ fn contacts(list: &mut List, spec: &Spec, scene: Scene, document: &Document<'_>)
 
 fn controller(list: &mut List, spec: &Spec, made: &Interface) {
     let of = |names: &'_ [String]| names.join(" ");
-    list.text("controller order of joints".into(), &of(&spec.joint_names()), Some(&of(&made.joints)));
+    list.text(
+        "controller order of joints".into(),
+        &of(&spec.joint_names()),
+        Some(&of(&made.joints)),
+    );
     let wanted: Vec<String> = spec.ray_names().cloned().collect();
     let found: Vec<String> = made.rays.iter().map(|(name, _)| name.clone()).collect();
     list.text("controller order of rays".into(), &of(&wanted), Some(&of(&found)));
@@ -377,9 +410,17 @@ fn controller(list: &mut List, spec: &Spec, made: &Interface) {
         number(format!("controller {} direction", ray.name), ray.angle_deg, angle);
     }
     number("controller command limit".into(), spec.joint.limit_rad, made.command_limit_rad);
-    number("controller velocity limit".into(), spec.joint.velocity_rad_s, made.velocity_limit_rad_s);
+    number(
+        "controller velocity limit".into(),
+        spec.joint.velocity_rad_s,
+        made.velocity_limit_rad_s,
+    );
     number("controller range".into(), spec.perception.range_m, made.range_m);
-    number("controller rate".into(), f64::from(spec.simulation.control_hz), f64::from(made.rate_hz));
+    number(
+        "controller rate".into(),
+        f64::from(spec.simulation.control_hz),
+        f64::from(made.rate_hz),
+    );
 }
 
 #[cfg(test)]

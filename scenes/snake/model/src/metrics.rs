@@ -98,7 +98,8 @@ fn displacement(r: &Run<'_>) -> [f64; 2] {
 /// The least, over all joints, of √(mean((q − mean q)²)), rad, over the rows from 1 s on: how much wave each
 /// joint really makes, whatever was commanded. Source: trajectory.
 fn physical_joint_wave_rms_rad(r: &Run<'_>) -> Option<f64> {
-    let rows: Vec<_> = r.ran.trajectory.rows.iter().filter(|row| row.time_s >= WAVE_FROM_S).collect();
+    let rows: Vec<_> =
+        r.ran.trajectory.rows.iter().filter(|row| row.time_s >= WAVE_FROM_S).collect();
     let joints = rows.first()?.q.len();
     let wave = |i: usize| {
         let middle = mean(rows.iter().map(|row| row.q[i]));

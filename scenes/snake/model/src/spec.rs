@@ -264,10 +264,11 @@ impl Spec {
             }
         }
         if self.gait.amplitude_rad + self.bias_limit() > self.joint.limit_rad {
-            return Err("gait.amplitude_rad and the largest bias are beyond the joints' limit".into());
+            return Err(
+                "gait.amplitude_rad and the largest bias are beyond the joints' limit".into()
+            );
         }
-        for (name, hz) in
-            [("control", self.simulation.control_hz), ("log", self.simulation.log_hz)]
+        for (name, hz) in [("control", self.simulation.control_hz), ("log", self.simulation.log_hz)]
         {
             self.steps_of(hz).map_err(|e| format!("simulation.{name}_hz: {e}"))?;
         }
@@ -401,7 +402,10 @@ pub(crate) mod tests {
         assert_eq!((s.robot.links, s.joints()), (10, 9));
         assert_eq!(s.link_names()[0], "link_00");
         assert_eq!(s.link_names()[9], "link_09");
-        assert_eq!((s.joint_names()[0].as_str(), s.joint_names()[8].as_str()), ("joint_01", "joint_09"));
+        assert_eq!(
+            (s.joint_names()[0].as_str(), s.joint_names()[8].as_str()),
+            ("joint_01", "joint_09")
+        );
         assert_eq!(s.link_centre(), [-0.045, 0.0, 0.0]);
         assert!((s.robot.link_mass_kg * 10.0 - 1.6).abs() < 1e-12);
         // To the twelve digits of the published URDF.
@@ -409,12 +413,16 @@ pub(crate) mod tests {
         for (own, other) in s.link_inertia().iter().zip(published) {
             assert!((own - other).abs() < 1e-15, "{own} {other}");
         }
-        assert_eq!((s.joint.limit_rad, s.joint.effort_nm, s.joint.velocity_rad_s), (0.95, 3.0, 4.0));
+        assert_eq!(
+            (s.joint.limit_rad, s.joint.effort_nm, s.joint.velocity_rad_s),
+            (0.95, 3.0, 4.0)
+        );
         assert!((s.slew() - 0.068).abs() < 1e-15, "85 % of 4 rad/s at 50 Hz");
         // 9 pitches and the last link's body.
         let length = 9.0 * s.robot.pivot_pitch_m + s.robot.link_box_m[0];
         assert!((length - 0.945).abs() < 1e-12);
-        let rays: Vec<(&str, f64)> = s.rays.iter().map(|r| (r.name.as_str(), r.angle_deg)).collect();
+        let rays: Vec<(&str, f64)> =
+            s.rays.iter().map(|r| (r.name.as_str(), r.angle_deg)).collect();
         assert_eq!(
             rays,
             [

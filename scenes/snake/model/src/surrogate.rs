@@ -88,7 +88,9 @@ mod tests {
     /// S21: the statement is there, in words.
     #[test]
     fn what_does_not_transfer_is_said() {
-        for word in ["speed", "turning radius", "power", "obstacle performance", "transfers to hardware"] {
+        for word in
+            ["speed", "turning radius", "power", "obstacle performance", "transfers to hardware"]
+        {
             assert!(NO_TRANSFER.contains(word), "{word}");
         }
         assert_eq!(ASSUMPTIONS[5], NO_TRANSFER);

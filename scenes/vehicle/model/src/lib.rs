@@ -3,16 +3,17 @@
 //! SI units. +x is forward, +y left, positive yaw counter-clockwise; positive steering turns left. The public
 //! state is that of the rear axle's reference point.
 
+pub mod batch;
 pub mod config;
 pub mod convergence;
 pub mod metrics;
 pub mod mjcf;
-pub mod scenario;
+pub mod protocol;
 pub mod telemetry;
 
 use crate::config::Config;
 use crate::metrics::Run;
-use crate::scenario::Scenario;
+use crate::protocol::Scenario;
 use crate::telemetry::Telemetry;
 use sim_protocol::{Plant, apart};
 use std::collections::BTreeMap;

@@ -6,7 +6,8 @@ use crate::spec::tests::spec;
 fn everything_that_is_made_agrees() {
     let spec = spec();
     let checks = check(&spec, &Made::new(&spec)).expect("XML");
-    let wrong: Vec<String> = checks.iter().filter(|c| !c.holds()).map(ToString::to_string).collect();
+    let wrong: Vec<String> =
+        checks.iter().filter(|c| !c.holds()).map(ToString::to_string).collect();
     assert_eq!(wrong, Vec::<String>::new());
     // The published interface suite has 186; here each value of each file counts.
     assert!(checks.len() > 186, "{}", checks.len());
@@ -55,8 +56,18 @@ fn a_change_of_one_alone_is_seen() {
         (s, "child_link=\"link_00\"", "child_link=\"link_01\"", "srdf virtual joint child"),
         (s, "group name=\"snake_body\"", "group name=\"body\"", "srdf group"),
         (s, "<joint name=\"joint_01\"/>", "", "srdf group joints"),
-        (s, "name=\"joint_01\" value=\"0.0\"", "name=\"joint_01\" value=\"0.1\"", "srdf straight joint_01"),
-        (s, "link1=\"link_02\" link2=\"link_03\"", "link1=\"link_02\" link2=\"link_04\"", "srdf exclusion 2"),
+        (
+            s,
+            "name=\"joint_01\" value=\"0.0\"",
+            "name=\"joint_01\" value=\"0.1\"",
+            "srdf straight joint_01",
+        ),
+        (
+            s,
+            "link1=\"link_02\" link2=\"link_03\"",
+            "link1=\"link_02\" link2=\"link_04\"",
+            "srdf exclusion 2",
+        ),
         (l, "timestep=\"0.002\"", "timestep=\"0.001\"", "locomotion timestep"),
         (l, "body name=\"link_06\"", "body name=\"link_6\"", "locomotion order of links"),
         (l, "mass=\"0.16\"", "mass=\"0.17\"", "locomotion link_00 mass"),
@@ -68,17 +79,37 @@ fn a_change_of_one_alone_is_seen() {
         (l, "axis=\"0 0 1\"", "axis=\"0 0 -1\"", "locomotion joint_01 axis"),
         (l, "range=\"-0.95 0.95\"", "range=\"-0.95 0.96\"", "locomotion joint_01 range"),
         (l, "ctrlrange=\"-0.95", "ctrlrange=\"-0.8", "locomotion joint_01 command range"),
-        (l, "forcerange=\"-3.0 3.0\"", "forcerange=\"-3.0 6.0\"", "locomotion joint_01 torque range"),
+        (
+            l,
+            "forcerange=\"-3.0 3.0\"",
+            "forcerange=\"-3.0 6.0\"",
+            "locomotion joint_01 torque range",
+        ),
         (l, "joint=\"joint_07\"", "joint=\"joint_08\"", "locomotion order of actuators"),
-        (l, "rangefinder name=\"head_range_00\"", "rangefinder name=\"front\"", "locomotion order of rays"),
+        (
+            l,
+            "rangefinder name=\"head_range_00\"",
+            "rangefinder name=\"front\"",
+            "locomotion order of rays",
+        ),
         (l, "cutoff=\"0.8\"", "cutoff=\"0.9\"", "locomotion head_range_m60 range"),
         (l, "pos=\"0.008 0.0 0.0\"", "pos=\"0.018 0.0 0.0\"", "locomotion head_range_m60 origin"),
         (l, "zaxis=\"1.0 0.0 0\"", "zaxis=\"-1.0 0.0 0\"", "locomotion head_range_00 direction"),
         (o, "pos=\"0.72 0.0", "pos=\"0.73 0.0", "obstacle_course obstacle position"),
         (o, "size=\"0.08 0.06\"", "size=\"0.09 0.06\"", "obstacle_course obstacle size"),
-        (o, "exclude body1=\"link_04\"", "exclude body1=\"link_03\"", "obstacle_course exclusion 4"),
+        (
+            o,
+            "exclude body1=\"link_04\"",
+            "exclude body1=\"link_03\"",
+            "obstacle_course exclusion 4",
+        ),
         (o, "<freejoint name=\"world_joint\"/>", "", "obstacle_course free joint of the head"),
-        (o, "geom2=\"link_03_pad\"", "geom2=\"link_02_pad\"", "obstacle_course link_03 pad in contact"),
+        (
+            o,
+            "geom2=\"link_03_pad\"",
+            "geom2=\"link_02_pad\"",
+            "obstacle_course link_03 pad in contact",
+        ),
     ] {
         let found = seen(|made| {
             let text = part(made);

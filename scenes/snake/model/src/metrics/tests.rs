@@ -192,9 +192,8 @@ fn the_heading_is_that_of_the_way() {
     let scenario = &p.scenarios[1];
     let spec = spec();
     let mut ran = passing(scenario);
-    let heading = |ran: &Ran| {
-        metrics(&Run { ran, scenario, spec: &spec })["terminal_route_heading_rad"]
-    };
+    let heading =
+        |ran: &Ran| metrics(&Run { ran, scenario, spec: &spec })["terminal_route_heading_rad"];
     assert!((heading(&ran) - 0.1f64.atan()).abs() < 1e-9);
     for row in &mut ran.trajectory.rows {
         row.head.yaw = 1.5;
