@@ -29,6 +29,8 @@ impl Plant for Vehicle {
     const METRICS: &'static [&'static str] = &metrics::NAMES;
     const QUANTITIES: &'static [&'static str] = &convergence::NAMES;
     const FILES: &'static [&'static str] = &["telemetry.bin"];
+    const EXTRAS: &'static [&'static str] = &["scene.json", "capture.bin", "result.json"];
+    const CAPTURES: bool = true;
     const MODELS: &'static [&'static str] = &["model.xml"];
 
     fn parse(config: &str) -> Result<Self, String> {
