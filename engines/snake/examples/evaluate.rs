@@ -8,7 +8,7 @@ use sim_snake::Snake;
 use sim_snake::mjcf::mjcf;
 use sim_snake::scenario::Scenario;
 use sim_snake::spec::Spec;
-use sim_snake::telemetry::Ran;
+use sim_snake::telemetry::{Diagnostics, Ran};
 
 const SPEC: &str = include_str!("../../../scenes/snake/snake.toml");
 const PROTOCOL: &str = include_str!("../../../scenes/snake/protocol.toml");
@@ -23,7 +23,8 @@ fn main() -> Result<(), String> {
             only = Some(value.to_owned());
             continue;
         }
-        let (section, name) = key.split_once('.').ok_or_else(|| format!("`{key}` has no section"))?;
+        let (section, name) =
+            key.split_once('.').ok_or_else(|| format!("`{key}` has no section"))?;
         let value: f64 = value.parse().map_err(|_| format!("`{value}` is no number"))?;
         let section = table.get_mut(section).and_then(toml::Value::as_table_mut);
         let place = section.and_then(|s| s.get_mut(name));
@@ -32,14 +33,19 @@ fn main() -> Result<(), String> {
     let spec = Spec::parse(&table.to_string())?;
     let snake = Snake(spec.clone());
     let protocol: Protocol<Scenario> = Protocol::parse::<Snake>(PROTOCOL)?;
-    for scenario in protocol.scenarios.iter().filter(|s| only.as_ref().is_none_or(|o| *o == s.name)) {
+    for scenario in protocol.scenarios.iter().filter(|s| only.as_ref().is_none_or(|o| *o == s.name))
+    {
         let model = Model::compile(&mjcf(&spec, scenario.scene))?;
         let (record, error) = Plant::new(&model, &spec, scenario)?.run();
         if let Some(error) = error {
             println!("{} error {error}", scenario.name);
             continue;
         }
-        let ran = Ran { trajectory: record.trajectory, observed: record.observed };
+        let ran = Ran {
+            trajectory: record.trajectory,
+            observed: record.observed,
+            diagnostics: Diagnostics::default(),
+        };
         for (metric, value) in snake.metrics(scenario, &ran) {
             let published = PUBLISHED.lines().find_map(|line| {
                 let fields: Vec<&str> = line.split(',').collect();

@@ -70,7 +70,12 @@ pub fn check(model: &Model, spec: &Spec, scene: Scene) -> Result<Layout, String>
         near(&format!("the position of `{name}`"), &body.position, &[x, 0.0, at], LENGTH)?;
         near(&format!("the mass of `{name}`"), &[body.mass], &[spec.robot.link_mass_kg], LENGTH)?;
         near(&format!("the inertia of `{name}`"), &body.inertia, &spec.link_inertia(), INERTIA)?;
-        near(&format!("the centre of mass of `{name}`"), &body.centre, &spec.link_centre(), LENGTH)?;
+        near(
+            &format!("the centre of mass of `{name}`"),
+            &body.centre,
+            &spec.link_centre(),
+            LENGTH,
+        )?;
     }
     let total = spec.robot.link_mass_kg * spec.robot.links as f64;
     near("the mass of the snake", &[model.subtree_mass(links[0])], &[total], 1e-9)?;

@@ -223,7 +223,8 @@ impl Record {
             o.final_body_xy_m.push([x - length * yaw.cos(), y - length * yaw.sin()]);
         }
         let samples = o.physics_steps as f64 * q.len() as f64;
-        o.joint_tracking_rmse_rad = if samples > 0.0 { (self.squares / samples).sqrt() } else { 0.0 };
+        o.joint_tracking_rmse_rad =
+            if samples > 0.0 { (self.squares / samples).sqrt() } else { 0.0 };
         let (sum, n) = self.pad_fractions;
         o.mean_pad_contact_fraction = if n > 0 { sum / n as f64 } else { 0.0 };
     }

@@ -6,14 +6,14 @@ use sim_plant_snake::check::check;
 use sim_plant_snake::plant::Plant;
 use sim_plant_snake::record::Record;
 use sim_plant_snake::replay::scene;
-use sim_recording::Recording;
 use sim_protocol::{Plant as _, Protocol};
+use sim_recording::Recording;
 use sim_snake::Snake;
 use sim_snake::controller::State;
 use sim_snake::mjcf::{Scene, mjcf};
 use sim_snake::scenario::{Fault, FaultKind, Scenario};
 use sim_snake::spec::Spec;
-use sim_snake::telemetry::Ran;
+use sim_snake::telemetry::{Diagnostics, Ran};
 
 const SPEC: &str = include_str!("../../../scenes/snake/snake.toml");
 const PROTOCOL: &str = include_str!("../../../scenes/snake/protocol.toml");
@@ -70,21 +70,46 @@ fn what_does_not_fit_is_refused() {
     for (scene, from, to, said) in [
         (L, "geom name=\"link_00_box\"", "geom name=\"x\"", "no geom `link_00_box`"),
         (L, "name=\"joint_02_position\"", "name=\"x\"", "no actuator `joint_02_position`"),
-        (L, "rangefinder name=\"head_range_00\"", "rangefinder name=\"x\"", "no sensor `head_range_00`"),
+        (
+            L,
+            "rangefinder name=\"head_range_00\"",
+            "rangefinder name=\"x\"",
+            "no sensor `head_range_00`",
+        ),
         (L, "geom name=\"link_03_pad\"", "geom name=\"x\"", ""),
-        (L, "joint=\"joint_07\"", "joint=\"joint_08\"", "`joint_07_position` does not drive `joint_07`"),
+        (
+            L,
+            "joint=\"joint_07\"",
+            "joint=\"joint_08\"",
+            "`joint_07_position` does not drive `joint_07`",
+        ),
         (L, "mass=\"0.16\"", "mass=\"0.17\"", "the mass of `link_00` is"),
         (L, "diaginertia=\"5.6", "diaginertia=\"5.7", "the inertia of `link_00` is"),
         (L, "pos=\"-0.095 0.0 0.0\"", "pos=\"-0.096 0.0 0.0\"", "the position of `link_01` is"),
         (L, "axis=\"0 0 1\"", "axis=\"0 0 -1\"", "the axis of `joint_01` is"),
         (L, "range=\"-0.95 0.95\"", "range=\"-0.95 0.94\"", "the range of `joint_01` is"),
-        (L, "ctrlrange=\"-0.95 0.95\"", "ctrlrange=\"-1 0.95\"", "the command range of `joint_01_position`"),
-        (L, "forcerange=\"-3.0 3.0\"", "forcerange=\"-3.0 4.0\"", "the torque range of `joint_01_position`"),
+        (
+            L,
+            "ctrlrange=\"-0.95 0.95\"",
+            "ctrlrange=\"-1 0.95\"",
+            "the command range of `joint_01_position`",
+        ),
+        (
+            L,
+            "forcerange=\"-3.0 3.0\"",
+            "forcerange=\"-3.0 4.0\"",
+            "the torque range of `joint_01_position`",
+        ),
         (L, "cutoff=\"0.8\"", "cutoff=\"1\"", "the range of `head_range_m60` is"),
         (L, "pos=\"0.008 0.0 0.0\"", "pos=\"0.08 0.0 0.0\"", "the origin of `head_range_m60` is"),
         (L, "zaxis=\"1.0 0.0 0\"", "zaxis=\"0.0 1.0 0\"", "the direction of `head_range_00` is"),
         (O, "size=\"0.08 0.06\"", "size=\"0.07 0.06\"", "the radius of the obstacle is"),
-        (O, "geom name=\"obstacle\" type=\"cylinder\"", "geom name=\"obstacle\" type=\"capsule\"", "no cylinder"),
+        (
+            O,
+            "geom name=\"obstacle\" type=\"cylinder\"",
+            "geom name=\"obstacle\" type=\"capsule\"",
+            "no cylinder",
+        ),
         (O, "geom name=\"obstacle\"", "geom name=\"stone\"", "there is no obstacle"),
     ] {
         if said.is_empty() {
@@ -191,8 +216,16 @@ fn faults_of_perception_stop_the_plant() {
         commands.dedup();
         assert_eq!(commands.len(), 1, "{kind:?}: repeated stops make no motion");
         let diagnostics = record.diagnostics().lines().last().expect("a line").to_owned();
-        assert!(diagnostics.contains("safe_stop,0.0,0.0,0.0,0.0,") || diagnostics.contains("safe_stop,0.0,0.0,0.0,-0.0,"), "{diagnostics}");
-        let left = Ran { trajectory: record.trajectory, observed: record.observed };
+        assert!(
+            diagnostics.contains("safe_stop,0.0,0.0,0.0,0.0,")
+                || diagnostics.contains("safe_stop,0.0,0.0,0.0,-0.0,"),
+            "{diagnostics}"
+        );
+        let left = Ran {
+            trajectory: record.trajectory,
+            observed: record.observed,
+            diagnostics: Diagnostics::default(),
+        };
         assert!(Snake(spec.clone()).metrics(&faulty, &left)["safe_stop_steps"] > 0.0);
 
         let reset = Scenario { reset_at_s: Some(2.0), ..faulty };
@@ -221,7 +254,11 @@ fn failing(alter: impl FnOnce(&mut Spec), scene: Scene, duration_s: f64) -> Vec<
     alter(&mut spec);
     let scenario = scenario(scene, duration_s);
     let record = ran(&spec, &scenario);
-    let left = Ran { trajectory: record.trajectory, observed: record.observed };
+    let left = Ran {
+        trajectory: record.trajectory,
+        observed: record.observed,
+        diagnostics: Diagnostics::default(),
+    };
     let found = Snake(spec).metrics(&scenario, &left);
     let p = protocol();
     p.gates_of(&scenario)
@@ -238,12 +275,7 @@ fn altered_plants_fail_their_checks() {
     let cases: [(Alter, Scene, f64, &[&str]); 8] = [
         (|_| {}, L, 12.0, &[]),
         // Nothing pushes: it goes backwards or stays.
-        (
-            |s| s.surrogate.force_n = 0.0,
-            L,
-            12.0,
-            &["forward_progress_at_least_0_12_m"],
-        ),
+        (|s| s.surrogate.force_n = 0.0, L, 12.0, &["forward_progress_at_least_0_12_m"]),
         // Servos too weak for the wave.
         (
             |s| {
@@ -252,7 +284,10 @@ fn altered_plants_fail_their_checks() {
             },
             L,
             12.0,
-            &["controller_tracking_rmse_below_0_35_rad", "physical_joint_wave_rms_at_least_0_12_rad"],
+            &[
+                "controller_tracking_rmse_below_0_35_rad",
+                "physical_joint_wave_rms_at_least_0_12_rad",
+            ],
         ),
         // The whole velocity limit for commands, and a wave that asks for it.
         (
@@ -265,12 +300,7 @@ fn altered_plants_fail_their_checks() {
             &["joint_velocity_limits_respected"],
         ),
         // A wave that is hardly one.
-        (
-            |s| s.gait.amplitude_rad = 0.12,
-            L,
-            12.0,
-            &["physical_joint_wave_rms_at_least_0_12_rad"],
-        ),
+        (|s| s.gait.amplitude_rad = 0.12, L, 12.0, &["physical_joint_wave_rms_at_least_0_12_rad"]),
         // Blind until it is there, and pushed hard: it runs into the cylinder.
         (
             |s| {

@@ -25,8 +25,8 @@ fn files(speed: f64) -> Vec<Vec<u8>> {
         let t = f64::from(k) * 0.05;
         let q = |i: i32| 0.5 * (4.4 * t + 0.75 * f64::from(i)).sin();
         let joints: Vec<String> = (0..9).map(|i| q(i).to_string()).collect();
-        let rest = vec!["0"; 18].join(",");
-        let rays = vec!["-0.8"; 5].join(",");
+        let rest = ["0"; 18].join(",");
+        let rays = ["-0.8"; 5].join(",");
         csv += &format!("{t},{},0,0,slither,{},{rest},{rays}\n", speed * t, joints.join(","));
     }
     let observed = serde_json::json!({
