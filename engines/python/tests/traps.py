@@ -29,9 +29,13 @@ import numpy as np  # noqa: E402
 from sim_engine import environment, mujoco_scene  # noqa: E402
 
 
+# One for this process: engines settle where it lies when they begin.
+CACHE = environment.Cache()
+
+
 def engine():
     """The adapter's engine in this process."""
-    return importlib.import_module(f"sim_engine.{MODULE}").Engine(environment.Cache())
+    return importlib.import_module(f"sim_engine.{MODULE}").Engine(CACHE)
 
 
 def build(scene, **more):
