@@ -34,6 +34,7 @@ mod robots;
 mod sandbox;
 mod scale;
 mod settled;
+mod snake;
 mod sources;
 mod store_faults;
 mod tampering;

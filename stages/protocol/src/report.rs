@@ -19,6 +19,9 @@ pub struct Report {
     pub candidates: Vec<Candidate>,
     /// What is selected.
     pub selection: Selection,
+    /// What the plant's model assumes, and what must not be concluded from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
     /// Beside published values, where some were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,

@@ -6,9 +6,9 @@
 //! quantile with linear interpolation.
 
 use crate::config::Config;
-use crate::protocol::Scenario;
-use crate::stats::{max, mean, min, p99, rms};
+use crate::scenario::Scenario;
 use crate::telemetry::*;
+use sim_protocol::stats::{max, mean, min, p99, rms};
 use std::collections::BTreeMap;
 
 /// Standard gravity as the model has it, m/s².

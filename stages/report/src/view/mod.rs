@@ -134,37 +134,37 @@ const BUDGET: usize = 300_000;
 impl Room {
     /// From much to little.
     fn all() -> impl Iterator<Item = Self> {
-        (0..5).map(Self)
+        (0..8).map(Self)
     }
 
     /// Cells of a table; a longer one is linked as data.
     pub(crate) fn cells(self) -> usize {
-        [700, 300, 300, 120, 0][self.0]
+        [700, 300, 300, 300, 300, 300, 120, 0][self.0]
     }
 
     /// Figures; further ones are on the scenes' pages.
     pub(crate) fn figures(self) -> usize {
-        [16, 8, 4, 2, 1][self.0]
+        [16, 8, 4, 2, 1, 1, 1, 1][self.0]
     }
 
-    /// Figures of error against cost, which stand first and give way last.
+    /// Figures of error against cost. They are large: further ones give way to the tables of results.
     pub(crate) fn frontiers(self) -> usize {
-        [16, 16, 8, 8, 2][self.0]
+        [16, 16, 8, 6, 4, 2, 2, 2][self.0]
     }
 
     /// Rows of other lists; the rest is counted.
     pub(crate) fn rows(self) -> usize {
-        [250, 120, 60, 30, 8][self.0]
+        [250, 120, 120, 120, 60, 60, 30, 8][self.0]
     }
 
     /// Links in a list.
     pub(crate) fn links(self) -> usize {
-        [2000, 2000, 2000, 1500, 500][self.0]
+        [2000, 2000, 2000, 2000, 2000, 1500, 1500, 500][self.0]
     }
 
     /// Bytes of escaped log.
     pub(crate) fn log(self) -> usize {
-        [120_000, 80_000, 50_000, 25_000, 4_000][self.0]
+        [120_000, 80_000, 80_000, 50_000, 50_000, 25_000, 25_000, 4_000][self.0]
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct ProtocolPage {
     pub(crate) title: String,
     pub(crate) label: String,
     pub(crate) sentences: Vec<String>,
+    /// What the model assumes, and what must not be concluded from it.
+    pub(crate) assumptions: Vec<String>,
     pub(crate) facts: Vec<[String; 2]>,
     pub(crate) steps: Vec<Step>,
     pub(crate) failures: Vec<Failure>,
@@ -256,8 +258,19 @@ fn steps(report: &Report) -> Vec<Step> {
     report.candidates.iter().enumerate().map(step).collect()
 }
 
+/// Four digits, or all of a count.
 fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e6 {
+        return value.to_string().replace('-', "\u{2212}");
+    }
     significant(value, 4)
+}
+
+/// A limit as it was written, small ones with a power of ten.
+fn limit(value: f64) -> String {
+    let small = value != 0.0 && value.abs() < 1e-5;
+    let text = if small { significant(value, 1) } else { value.to_string() };
+    text.replace('-', "\u{2212}")
 }
 
 fn asked(check: &Check) -> String {
@@ -267,14 +280,14 @@ fn asked(check: &Check) -> String {
         "==" => "=",
         other => other,
     };
-    format!("{operator}\u{a0}{}", check.limit)
+    format!("{operator}\u{a0}{}", limit(check.limit))
 }
 
 /// How far a value lies inside its limit, in parts of the limit; outside it is negative.
 fn margin(check: &Check) -> String {
     let Some(value) = check.value else { return String::new() };
     let room = match check.operator.as_str() {
-        "<=" => check.limit - value,
+        "<=" | "<" => check.limit - value,
         ">=" => value - check.limit,
         _ => return if check.passed { "exact".to_owned() } else { number(value - check.limit) },
     };
@@ -365,6 +378,7 @@ pub(crate) fn page(judged: &Judged, files: Vec<Link>) -> ProtocolPage {
         title: title(report),
         label: text::line(&judged.label),
         sentences: sentences(report),
+        assumptions: report.assumptions.iter().map(|a| text::line(a)).collect(),
         facts: vec![
             ["Scenarios".into(), names.len().to_string()],
             ["Repeats of a run".into(), head.repeats.to_string()],
@@ -513,6 +527,7 @@ fn plots(judged: &Judged, scenario: &str) -> Vec<PlotView> {
             y: &p.y,
             equal: p.equal,
             limit: p.limit,
+            circles: &p.circles,
             curves: p.curves.iter().map(|c| (style(c.timestep_s), c.points.as_slice())).collect(),
         })?;
         Some(PlotView {

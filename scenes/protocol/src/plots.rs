@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u32 = 1;
 
 /// Points of a curve that are kept; a page holds dozens of curves.
-pub(crate) const MOST_POINTS: usize = 240;
+pub const MOST_POINTS: usize = 240;
 
 /// The file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Plot {
     /// A limit on what is shown, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
+    /// Round things that lie there: centre and radius, in the axes' units.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circles: Vec<[f64; 3]>,
     /// One curve a candidate, of its first repeat.
     pub curves: Vec<Curve>,
 }
@@ -62,7 +65,7 @@ fn short(points: impl IntoIterator<Item = [f64; 2]>) -> Vec<[f64; 2]> {
 }
 
 /// At most `most` of the points, the least and the greatest value of each stretch; the ends stay.
-pub(crate) fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
+pub fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     if points.len() <= most {
         return short(points.iter().copied());
     }
@@ -85,7 +88,7 @@ pub(crate) fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
 }
 
 /// At most `most` of the points of a path, evenly; the ends stay.
-pub(crate) fn thin_path(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
+pub fn thin_path(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     if points.len() <= most {
         return short(points.iter().copied());
     }
