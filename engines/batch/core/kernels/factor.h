@@ -1,0 +1,103 @@
+// Cholesky factors of sparse symmetric matrices A = L'L, from the last row to the first: a dof's ancestors come
+// before it, so eliminating from the leaves fills nothing in a tree's matrix.
+//
+// A row's pattern is the ascending list of its columns left of the diagonal; entries lie in a packed lower triangle.
+#pragma once
+#include "dynamics.h"
+
+struct Pattern {
+    const i32* adr;
+    const i32* cols;
+};
+
+FN Pattern tree_pattern(const Model& m) { return {m.I + m.i_row_adr, m.I + m.i_row_cols}; }
+
+// In place; the diagonal becomes its reciprocal root.
+template <class F> FN_BIG void factor(int n, Pattern p, Arr<F> A) {
+    for (int k = n - 1; k >= 0; k--) {
+        Arr<F> row = A.at(tri(k));
+        const i32* cols = p.cols + p.adr[k];
+        int count = p.adr[k + 1] - p.adr[k];
+        F inv = F(1.0f) / sqrt_(max_(row[k], F(1e-15f)));
+        row[k] = inv;
+        for (int a = 0; a < count; a++) row[cols[a]] = row[cols[a]] * inv;
+        for (int a = 0; a < count; a++) {
+            F x = -row[cols[a]];
+            Arr<F> to = A.at(tri(cols[a]));
+            for (int b = 0; b <= a; b++) to[cols[b]] = fma_(x, row[cols[b]], to[cols[b]]);
+        }
+    }
+}
+
+// x = A^-1 b, with A's factor; x may be b.
+template <class F> FN_BIG void solve(int n, Pattern p, Arr<F> L, Arr<F> b, Arr<F> x) {
+    for (int k = 0; k < n; k++) x[k] = b[k];
+    for (int k = n - 1; k >= 0; k--) {
+        Arr<F> row = L.at(tri(k));
+        F y = x[k] * row[k];
+        x[k] = y;
+        for (int a = p.adr[k]; a < p.adr[k + 1]; a++) x[p.cols[a]] = fma_(-y, row[p.cols[a]], x[p.cols[a]]);
+    }
+    for (int k = 0; k < n; k++) {
+        Arr<F> row = L.at(tri(k));
+        F y = x[k];
+        for (int a = p.adr[k]; a < p.adr[k + 1]; a++) y = fma_(-row[p.cols[a]], x[p.cols[a]], y);
+        x[k] = y * row[k];
+    }
+}
+
+// y = A x for a symmetric matrix.
+template <class F> FN_BIG void sym_mul(int n, Pattern p, Arr<F> A, Arr<F> x, Arr<F> y) {
+    for (int k = 0; k < n; k++) {
+        Arr<F> row = A.at(tri(k));
+        F xk = x[k], sum = row[k] * xk;
+        for (int a = p.adr[k]; a < p.adr[k + 1]; a++) {
+            int c = p.cols[a];
+            sum = fma_(row[c], x[c], sum);
+            y[c] = fma_(row[c], xk, y[c]);
+        }
+        y[k] = sum;
+    }
+}
+
+// The pattern of H: the tree's, and what contacts between branches of it (or between trees) couple, with fill.
+template <class F> FN_BIG void contact_pattern(const Model& m, Work<F>& w) {
+    const i32* I = m.I;
+    Pattern tree = tree_pattern(m);
+    int words = (m.nv + 31) / 32;
+    unsigned* bits = (unsigned*)w.bits;
+    for (int k = 0; k < m.nv * words; k++) bits[k] = 0;
+    for (int i = 0; i < m.nv; i++)
+        for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) bits[i * words + tree.cols[a] / 32] |= 1u << (tree.cols[a] % 32);
+    int last = -1;
+    for (int p = 0; p < w.npoint; p++) {
+        int pair = w.pt_pair[p];
+        if (pair == last || !I[m.i_pair_cross + pair]) continue;
+        last = pair;
+        const i32* sup = I + m.i_sup + I[m.i_pair_supadr + pair];
+        int n = I[m.i_pair_supnum + pair];
+        for (int a = 0; a < n; a++)
+            for (int b = 0; b < a; b++) bits[(sup[a] >> 1) * words + (sup[b] >> 1) / 32] |= 1u << ((sup[b] >> 1) % 32);
+    }
+    // Eliminating a dof couples its neighbours: they all meet in the largest of them.
+    for (int k = m.nv - 1; k > 0; k--) {
+        unsigned* row = bits + k * words;
+        int up = -1;
+        for (int q = words - 1; q >= 0 && up < 0; q--)
+            for (int b = 31; b >= 0; b--)
+                if (row[q] >> b & 1u) {
+                    up = 32 * q + b;
+                    break;
+                }
+        if (up < 0) continue;
+        for (int q = 0; q < words; q++) bits[up * words + q] |= row[q];
+        bits[up * words + up / 32] &= ~(1u << (up % 32));
+    }
+    int at = 0;
+    for (int i = 0; i < m.nv; i++) {
+        w.row_adr[i] = at;
+        for (int j = 0; j < i; j++)
+            if (bits[i * words + j / 32] >> (j % 32) & 1u) w.row_cols[at++] = j;
+    }
+    w.row_adr[m.nv] = at;
+}
