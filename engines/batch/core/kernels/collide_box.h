@@ -236,11 +236,13 @@ FN Nearest nearest_on_box(V3<f32> centre, V3<f32> half, f32 length, const f32* s
     return r;
 }
 
-// How far from the nearest point along the segment, in its half lengths, a second point is worth having; 0: none.
+#define NO_SECOND 1e30f
+// How far from the nearest point along the segment, in its half lengths, a second point is worth having. It may be
+// the same point again, as in MuJoCo.
 FN f32 second_point(const Nearest& near, V3<f32> centre, V3<f32> half, f32 length, const f32* size) {
     int towards = (half.x > 0.0f ? 1 : 0) + (half.y > 0.0f ? 2 : 0) + (half.z > 0.0f ? 4 : 0);
     if (near.kind == 0) {
-        if (near.face < 0) return 0.0f;
+        if (near.face < 0) return NO_SECOND;
         // From the nearest end to where the segment leaves the face.
         f32 way = near.x < 0.0f ? 1.0f : -1.0f, reach = 2.0f;
         V3<f32> end = axpy(-way, half, centre);
@@ -256,7 +258,7 @@ FN f32 second_point(const Nearest& near, V3<f32> centre, V3<f32> half, f32 lengt
     int differ = towards ^ near.corner;
     f32 big = 1e30f;
     if (near.kind == 2) {
-        if (differ == 0 || differ == 7) return 0.0f;
+        if (differ == 0 || differ == 7) return NO_SECOND;
         f32 way = differ == 1 || differ == 2 || differ == 4 ? 1.0f : -1.0f;
         if (way < 0.0f) differ = 7 - differ;
         int a = differ >> 1, b = (a + 1) % 3, c = (a + 2) % 3;
@@ -272,7 +274,7 @@ FN f32 second_point(const Nearest& near, V3<f32> centre, V3<f32> half, f32 lengt
         return -reach * way;
     }
     differ &= 7 - (1 << near.edge);
-    if (differ != 1 && differ != 2 && differ != 4) return 0.0f;
+    if (differ != 1 && differ != 2 && differ != 4) return NO_SECOND;
     int a = near.edge, b = (a + 1) % 3, c = (a + 2) % 3;
     if (fabsf(part(half, b)) > fabsf(part(half, c))) b = c;
     c = 3 - a - b;
@@ -295,5 +297,5 @@ FN_BIG void capsule_box(const Placed& c, const Placed& box, f32 detect, Hits& h)
     f32 second = second_point(near, centre, half, length, box.size);
     V3<f32> axis = scale(col(c.turn, 2), length);
     ball_box(axpy(near.x, axis, c.at), c.size[0], box, detect, h);
-    if (second != 0.0f) ball_box(axpy(near.x + second, axis, c.at), c.size[0], box, detect, h);
+    if (second != NO_SECOND) ball_box(axpy(near.x + second, axis, c.at), c.size[0], box, detect, h);
 }

@@ -11,14 +11,27 @@ template <class F> FN void plane_point(const Model& m, Work<F>& w, Tally<F>& t, 
     add_point(m, w, t, a.pair, mask, dist, axpy(-(dist * 0.5f) - radius, n, at), n, hint);
 }
 
+// A contact in the making.
+template <class F> struct Touch {
+    F dist;
+    V3<F> pos, n;
+};
+
 // Two spheres; the normal is x where their centres coincide.
-template <class F> FN typename Lane<F>::Mask sphere_pair(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a, typename Lane<F>::Mask mask, V3<F> c1, F r1, V3<F> c2, F r2) {
+template <class F> FN Touch<F> spheres(V3<F> c1, F r1, V3<F> c2, F r2) {
     F length;
     V3<F> n = unit(c2 - c1, length);
     F dist = length - (r1 + r2);
-    mask = and_(mask, le_(dist, a.detect));
-    if (any_(mask)) add_point(m, w, t, a.pair, mask, dist, axpy(r1 + dist * 0.5f, n, c1), n, no_hint<F>());
-    return mask;
+    return {dist, axpy(r1 + dist * 0.5f, n, c1), n};
+}
+
+template <class F> FN void add_touch(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a, typename Lane<F>::Mask mask, const Touch<F>& c) {
+    mask = and_(mask, le_(c.dist, a.detect));
+    if (any_(mask)) add_point(m, w, t, a.pair, mask, c.dist, c.pos, c.n, no_hint<F>());
+}
+
+template <class F, class M> FN Touch<F> choose(M m, const Touch<F>& a, const Touch<F>& b) {
+    return {sel_(m, a.dist, b.dist), sel3(m, a.pos, b.pos), sel3(m, a.n, b.n)};
 }
 
 template <class F> FN_BIG void plane_sphere(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a) {
@@ -68,47 +81,49 @@ template <class F> FN_BIG void plane_cylinder(const Model& m, Work<F>& w, Tally<
     add_point(m, w, t, a.pair, third, d3, base - side, n, no_hint<F>());
 }
 
-// All corners within reach, counted x fastest. Worlds fill the same slots with different corners.
+// Corners below the centre and within reach, the first four counted x fastest. Worlds fill the same slots with
+// different corners.
 template <class F> FN_BIG void plane_box(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a) {
     V3<F> n = col(a.r1, 2);
     F centre = dot(a.p2 - a.p1, n), found = F(0.0f);
-    F dist[8];
-    V3<F> at[8];
-    int most = 0;
+    F dist[4];
+    V3<F> at[4];
+    for (int k = 0; k < 4; k++) {
+        dist[k] = F(1e10f);
+        at[k] = no_hint<F>();
+    }
     for (int i = 0; i < 8; i++) {
-        dist[i] = F(1e10f);
-        at[i] = no_hint<F>();
         V3<F> corner = {F(i & 1 ? a.size2[0] : -a.size2[0]), F(i & 2 ? a.size2[1] : -a.size2[1]), F(i & 4 ? a.size2[2] : -a.size2[2])};
         corner = mul(a.r2, corner);
-        F d = centre + dot(n, corner);
-        auto here = and_(a.near, le_(d, a.detect));
+        F drop = dot(n, corner);
+        auto here = and_(and_(a.near, le_(drop, F(0.0f))), and_(le_(centre + drop, a.detect), lt_(found, F(3.5f))));
         if (!any_(here)) continue;
-        for (int k = 0; k <= most; k++) {
+        for (int k = 0; k < 4; k++) {
             auto slot = and_(here, and_(lt_(F(k - 0.5f), found), lt_(found, F(k + 0.5f))));
-            dist[k] = sel_(slot, d, dist[k]);
+            dist[k] = sel_(slot, centre + drop, dist[k]);
             at[k] = sel3(slot, corner, at[k]);
         }
         found = found + sel_(here, F(1.0f), F(0.0f));
-        most++;
     }
-    for (int k = 0; k < most; k++) {
+    for (int k = 0; k < 4; k++) {
         auto here = lt_(F(k + 0.5f), found);
         if (any_(here)) add_point(m, w, t, a.pair, here, dist[k], axpy(dist[k] * -0.5f, n, a.p2 + at[k]), n, no_hint<F>());
     }
 }
 
 template <class F> FN_BIG void sphere_sphere(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a) {
-    sphere_pair(m, w, t, a, a.near, a.p1, F(a.size1[0]), a.p2, F(a.size2[0]));
+    add_touch(m, w, t, a, a.near, spheres(a.p1, F(a.size1[0]), a.p2, F(a.size2[0])));
 }
 
 template <class F> FN_BIG void sphere_capsule(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a) {
     V3<F> axis = col(a.r2, 2);
     F half = F(a.size2[1]);
     F x = min_(max_(dot(axis, a.p1 - a.p2), -half), half);
-    sphere_pair(m, w, t, a, a.near, a.p1, F(a.size1[0]), axpy(x, axis, a.p2), F(a.size2[0]));
+    add_touch(m, w, t, a, a.near, spheres(a.p1, F(a.size1[0]), axpy(x, axis, a.p2), F(a.size2[0])));
 }
 
-// The nearest points of two segments; where they are parallel, up to two pairs from their ends.
+// The nearest points of two segments; where they are parallel, up to two pairs from their ends. What float32 cannot
+// tell from parallel is taken as such.
 template <class F> FN_BIG void capsule_capsule(const Model& m, Work<F>& w, Tally<F>& t, const Ask<F>& a) {
     typedef typename Lane<F>::Mask Mask;
     F one = F(1.0f);
@@ -118,30 +133,37 @@ template <class F> FN_BIG void capsule_capsule(const Model& m, Work<F>& w, Tally
     F det = fma_(aa, bb, -(ab * ab));
     Mask parallel = lt_(abs_(det), aa * bb * 4e-7f);
     F r1 = F(a.size1[0]), r2 = F(a.size2[0]);
-    Mask crossed = and_(a.near, not_(parallel));
-    if (any_(crossed)) {
-        F inv = one / sel_(parallel, one, det);
-        F x1 = fma_(bb, u, -(ab * v)) * inv, x2 = fma_(aa, v, -(ab * u)) * inv;
-        F sign = sel_(lt_(x1, F(0.0f)), -one, one);
-        Mask out = lt_(one, abs_(x1));
-        x2 = sel_(out, (v - ab * sign) / bb, x2);
-        x1 = sel_(out, sign, x1);
-        sign = sel_(lt_(x2, F(0.0f)), -one, one);
-        out = lt_(one, abs_(x2));
-        x1 = sel_(out, min_(max_((u - ab * sign) / aa, -one), one), x1);
-        x2 = sel_(out, sign, x2);
-        sphere_pair(m, w, t, a, crossed, axpy(x1, e1, a.p1), r1, axpy(x2, e2, a.p2), r2);
-    }
+    F inv = one / sel_(parallel, one, det);
+    F x1 = fma_(bb, u, -(ab * v)) * inv, x2 = fma_(aa, v, -(ab * u)) * inv;
+    F sign = sel_(lt_(x1, F(0.0f)), -one, one);
+    Mask out = lt_(one, abs_(x1));
+    x2 = sel_(out, (v - ab * sign) / bb, x2);
+    x1 = sel_(out, sign, x1);
+    sign = sel_(lt_(x2, F(0.0f)), -one, one);
+    out = lt_(one, abs_(x2));
+    x1 = sel_(out, min_(max_((u - ab * sign) / aa, -one), one), x1);
+    x2 = sel_(out, sign, x2);
+    Touch<F> first = spheres(axpy(x1, e1, a.p1), r1, axpy(x2, e2, a.p2), r2), second = first;
     Mask open = and_(a.near, parallel);
-    if (!any_(open)) return;
-    F found = F(0.0f);
-    for (int k = 0; k < 4; k++) {
-        F end = F(k & 1 ? -1.0f : 1.0f), x1 = end, x2 = end;
-        if (k < 2) x2 = min_(max_((v - ab * end) / bb, -one), one);
-        else x1 = min_(max_((u - ab * end) / aa, -one), one);
-        Mask hit = sphere_pair(m, w, t, a, and_(open, lt_(found, F(1.5f))), axpy(x1, e1, a.p1), r1, axpy(x2, e2, a.p2), r2);
-        found = found + sel_(hit, one, F(0.0f));
+    F found = sel_(open, F(0.0f), one);
+    if (any_(open)) {
+        first.dist = sel_(open, F(1e10f), first.dist);
+        for (int k = 0; k < 4; k++) {
+            F end = F(k & 1 ? -1.0f : 1.0f);
+            x1 = x2 = end;
+            if (k < 2) x2 = min_(max_((v - ab * end) / bb, -one), one);
+            else x1 = min_(max_((u - ab * end) / aa, -one), one);
+            Touch<F> c = spheres(axpy(x1, e1, a.p1), r1, axpy(x2, e2, a.p2), r2);
+            Mask hit = and_(and_(open, lt_(found, F(1.5f))), le_(c.dist, a.detect));
+            Mask fresh = and_(hit, lt_(found, F(0.5f)));
+            first = choose(fresh, c, first);
+            second = choose(and_(hit, not_(fresh)), c, second);
+            found = found + sel_(hit, one, F(0.0f));
+        }
     }
+    add_touch(m, w, t, a, a.near, first);
+    Mask twice = and_(open, lt_(F(1.5f), found));
+    if (any_(twice)) add_touch(m, w, t, a, twice, second);
 }
 
 // Against the side, a cap or a rim, whichever the sphere's centre faces.
@@ -155,22 +177,15 @@ template <class F> FN_BIG void sphere_cylinder(const Model& m, Work<F>& w, Tally
     Mask side = lt_(abs_(x), half), cap = lt_(off2, radius * radius);
     Mask both = and_(side, cap), capwards = lt_(half - abs_(x), radius - off);
     side = and_(side, not_(and_(both, capwards)));
-    cap = and_(cap, not_(and_(both, not_(capwards))));
+    cap = and_(cap, not_(side));
     F up = sel_(lt_(F(0.0f), x), F(1.0f), F(-1.0f));
-    if (any_(and_(a.near, side))) sphere_pair(m, w, t, a, and_(a.near, side), a.p1, r1, axpy(x, axis, a.p2), radius);
-    Mask on_cap = and_(a.near, and_(cap, not_(side)));
-    if (any_(on_cap)) {
-        V3<F> n = scale(axis, up);
-        F dist = dot(a.p1 - axpy(half, n, a.p2), n) - r1;
-        on_cap = and_(on_cap, le_(dist, a.detect));
-        add_point(m, w, t, a.pair, on_cap, dist, axpy(-(dist * 0.5f) - r1, n, a.p1), -n, no_hint<F>());
-    }
-    Mask rim = and_(a.near, not_(or_(side, cap)));
-    if (any_(rim)) {
-        F s = radius / sel_(rim, off, F(1.0f));
-        V3<F> at = axpy(s, out, axpy(half * up, axis, a.p2));
-        sphere_pair(m, w, t, a, rim, a.p1, r1, at, F(0.0f));
-    }
+    F s = radius / sel_(or_(side, cap), F(1.0f), off);
+    V3<F> rim = axpy(s, out, axpy(half * up, axis, a.p2));
+    Touch<F> round = spheres(a.p1, r1, sel3(side, axpy(x, axis, a.p2), rim), sel_(side, radius, F(0.0f)));
+    V3<F> n = scale(axis, up);
+    F dist = dot(a.p1 - axpy(half, n, a.p2), n) - r1;
+    Touch<F> flat = {dist, axpy(-(dist * 0.5f) - r1, n, a.p1), -n};
+    add_touch(m, w, t, a, a.near, choose(cap, flat, round));
 }
 
 // The box's nearest point, or the nearest face where the centre is inside.
