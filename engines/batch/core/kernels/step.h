@@ -31,6 +31,56 @@ template <class F> FN_BIG void advance(const Model& m, const State<F>& s) {
     }
 }
 
+// Accelerations of a free body that nothing hangs on: with its gyroscopic forces at the new velocities too. Linear
+// dofs come first and are in the world's frame, the angular ones in the body's.
+template <class F> FN_BIG void free_body(const Model& m, const State<F>& s, Work<F>& w, int body, Arr<F> force, Arr<F> out) {
+    int dof = m.I[m.i_body_dofadr + body];
+    f32 h = m.S[m.s_opt + OPT_DT];
+    M3<F> r = load9(w.xmat, body);
+    V3<F> turn = mul(r, load3(s.qvel.at(dof), 1)), arm = centre(m, w, body) - load3(w.xpos, body);
+    Arr<F> in = w.crb.at(10 * body);
+    F mass = in[9], along = dot(turn, arm), reach = dot(arm, arm);
+    M3<F> inertia = {{in[0], in[3], in[4]}, {in[3], in[1], in[5]}, {in[4], in[5], in[2]}};
+    // About the body's origin.
+    V3<F> spin = mul(inertia, turn) + scale(axpy(reach, turn, scale(arm, -along)), mass);
+    F B[3][3], C[3][3], rhs[3], inv[3];
+    for (int k = 0; k < 3; k++) {
+        V3<F> axis = col(r, k);
+        // Change of the inertial force and torque with angular velocity about axis k.
+        V3<F> pull = axpy(along, axis, axpy(dot(arm, axis), turn, scale(arm, dot(turn, axis) * -2.0f)));
+        V3<F> held = mul(inertia, axis) + scale(axpy(reach, axis, scale(arm, -dot(arm, axis))), mass);
+        V3<F> twist = mul_t(r, cross(turn, held) + cross(axis, spin));
+        F* rows[] = {&pull.x, &pull.y, &pull.z};
+        F* turns[] = {&twist.x, &twist.y, &twist.z};
+        for (int i = 0; i < 3; i++) {
+            int a = dof + 3 + (i > k ? i : k), b = dof + 3 + (i > k ? k : i);
+            B[i][k] = fma_(mass * h, *rows[i], w.M[tri(dof + 3 + k) + dof + i]);
+            C[i][k] = fma_(*turns[i], F(h), w.M[tri(a) + b]);
+        }
+        C[k][k] = fma_(w.dderiv[dof + 3 + k], F(h), C[k][k]);
+    }
+    // Linear rows are diagonal but for the angular columns.
+    for (int i = 0; i < 3; i++) inv[i] = F(1.0f) / fma_(w.dderiv[dof + i], F(h), w.M[tri(dof + i) + dof + i]);
+    for (int i = 0; i < 3; i++) {
+        rhs[i] = force[dof + 3 + i];
+        for (int j = 0; j < 3; j++) {
+            F low = w.M[tri(dof + 3 + i) + dof + j] * inv[j];
+            rhs[i] = fma_(-low, force[dof + j], rhs[i]);
+            for (int k = 0; k < 3; k++) C[i][k] = fma_(-low, B[j][k], C[i][k]);
+        }
+    }
+    V3<F> c0 = {C[0][0], C[1][0], C[2][0]}, c1 = {C[0][1], C[1][1], C[2][1]}, c2 = {C[0][2], C[1][2], C[2][2]};
+    V3<F> b = {rhs[0], rhs[1], rhs[2]};
+    F det = F(1.0f) / dot(c0, cross(c1, c2));
+    F x[3] = {dot(b, cross(c1, c2)) * det, dot(c0, cross(b, c2)) * det, dot(c0, cross(c1, b)) * det};
+    for (int i = 0; i < 3; i++) {
+        F y = force[dof + i];
+        for (int k = 0; k < 3; k++) y = fma_(-B[i][k], x[k], y);
+        out[dof + i] = y * inv[i];
+        out[dof + 3 + i] = x[i];
+    }
+}
+
 // New velocities and positions. Damping (and, of implicitfast, the servos' velocity terms) are taken at the new ones.
 template <class F> FN_BIG void integrate(const Model& m, const State<F>& s, Work<F>& w) {
     f32 h = m.S[m.s_opt + OPT_DT];
@@ -47,6 +97,7 @@ template <class F> FN_BIG void integrate(const Model& m, const State<F>& s, Work
         factor(m.nv, tree, w.H);
         solve(m.nv, tree, w.H, w.Mv, w.search);
         acc = w.search;
+        for (int k = 0; m.implicit && k < m.nfree; k++) free_body(m, s, w, m.I[m.i_free_body + k], w.Mv, w.search);
     }
     for (int i = 0; i < m.nv; i++) {
         s.warm[i] = s.qacc[i];

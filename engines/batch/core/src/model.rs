@@ -211,6 +211,18 @@ fn bodies(m: &Compiled, t: &mut Tables) {
     t.ints("body_jntnum", m.ints("body_jntnum"));
     t.ints("body_dofadr", m.ints("body_dofadr"));
     t.ints("body_dofnum", m.ints("body_dofnum"));
+    // Free bodies on which nothing else moves.
+    let (first, joints, kind) =
+        (m.ints("body_jntadr"), m.ints("body_jntnum"), m.ints("jnt_type"));
+    let root = m.ints("body_rootid");
+    let dofs = m.ints("body_dofnum");
+    let free: Vec<i32> = (1..n)
+        .filter(|b| joints[*b] == 1 && kind[first[*b] as usize] == 0)
+        .filter(|b| (*b + 1..n).all(|c| root[c] as usize != *b || dofs[c] == 0))
+        .map(|b| b as i32)
+        .collect();
+    t.size("nfree", free.len());
+    t.ints("free_body", free);
     for (name, field) in
         [("body_pos", "body_pos"), ("body_quat", "body_quat"), ("body_ipos", "body_ipos")]
     {
