@@ -155,12 +155,14 @@ template <class F> FN_BIG void newton(const Model& m, const State<F>& s, Work<F>
     single_mul(m, s, w, s.qacc, w.fa, w.la, true);
     contact_mul(m, w, s.qacc, w.ja, true);
     f32 scale = m.S[m.s_opt + OPT_SCALE], tolerance = m.S[m.s_opt + OPT_TOLERANCE];
+    bool current = false;  // whether forces belong to the accelerations
     for (int it = 0; it < m.iterations; it++) {
         gradient(m, s, w);
         F norm = zero;
         for (int i = 0; i < m.nv; i++) norm = fma_(w.grad[i], w.grad[i], norm);
         run = and_(run, le_(F(tolerance), sqrt_(norm) * scale));
-        if (!any_(run)) return;
+        current = true;
+        if (!any_(run)) break;
         iterations = iterations + sel_(run, F(1.0f), zero);
         hessian(m, s, w, tree, pat);
         factor(m.nv, pat, w.H);
@@ -177,6 +179,7 @@ template <class F> FN_BIG void newton(const Model& m, const State<F>& s, Work<F>
             g0 = fma_(w.search[i], w.Ma[i] - w.smooth[i], g0);
             h0 = fma_(w.search[i], w.Mv[i], h0);
         }
+        current = false;
         F alpha = sel_(run, line_search(m, s, w, run, g0, h0, start), zero);
         for (int i = 0; i < m.nv; i++) {
             s.qacc[i] = fma_(alpha, w.search[i], s.qacc[i]);
@@ -186,9 +189,11 @@ template <class F> FN_BIG void newton(const Model& m, const State<F>& s, Work<F>
         for (int k = 0; k < w.nlim; k++) w.la[k] = fma_(alpha, w.lv[k], w.la[k]);
         for (int p = 0; p < w.npoint; p++)
             for (int k = MOST_DIM * p, e = k + m.I[m.i_pair_dim + w.pt_pair[p]]; k < e; k++) w.ja[k] = fma_(alpha, w.jv[k], w.ja[k]);
-        // The decrease that this step promised: below the tolerance it was the last.
-        run = and_(run, le_(F(tolerance), start * (-0.5f * scale)));
+        // The decrease that this step brought: below the tolerance it was the last.
+        run = and_(run, le_(F(tolerance), alpha * start * (-0.5f * scale)));
         if (!any_(run)) break;
     }
-    gradient(m, s, w);
+    if (!current) gradient(m, s, w);
+    // A sum of nothing may be minus zero or plus zero, depending on what else was summed in the block.
+    for (int i = 0; i < m.nv; i++) s.qacc[i] = s.qacc[i] + 0.0f;
 }

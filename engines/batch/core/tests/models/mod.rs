@@ -69,11 +69,11 @@ pub const FEATURES: &str = r#"
         <geom name="lf" type="sphere" size=".05" mass=".2" condim="6" friction="1 .05 .01"/></body></body>
     <body name="right" pos=".15 -.15 0"><joint name="rh" axis="1 -.2 0" range="-1.2 1" damping=".3" frictionloss=".4" armature=".02"/>
       <geom name="rl" type="capsule" fromto="0 0 0 .02 -.05 -.25" size=".03" mass=".6"/>
-      <body pos=".02 -.05 -.25"><joint name="rk" axis="0 1 .1" range="-2 2" stiffness="2" damping=".2"/>
+      <body pos=".02 -.05 -.25"><joint name="rk" axis="0 1 .1" range="-2 2" stiffness="2" damping=".2" armature=".02"/>
         <geom name="rf" type="ellipsoid" size=".07 .04 .05" mass=".2" condim="4" priority="1"/></body></body>
     <body name="tail" pos="-.2 0 .02"><joint name="tb" type="ball" damping=".05"/>
       <geom name="tl" type="capsule" fromto="0 0 0 -.25 0 0" size=".025" mass=".3"/>
-      <body pos="-.25 0 0"><joint name="th1" axis="0 1 0" range="-1.5 1.5" frictionloss=".05"/><joint name="th2" axis="0 0 1" pos="0 .01 0"/>
+      <body pos="-.25 0 0"><joint name="th1" axis="0 1 0" range="-1.5 1.5" frictionloss=".05" armature=".01"/><joint name="th2" axis="0 0 1" pos="0 .01 0" armature=".01"/>
         <geom name="te" type="cylinder" size=".04 .06" mass=".3" condim="1"/></body></body>
   </body>
   <body name="ball" pos=".1 .05 .62"><freejoint/><geom name="ball" type="sphere" size=".08" mass=".5" solref=".02 .6" solimp=".8 .95 .01 .3 2"/></body>
