@@ -53,6 +53,19 @@ pub struct Forward {
     pub contacts: Vec<ContactPoint>,
 }
 
+/// Where a body's frame is and how its centre of mass moves, in the world's axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BodyMotion {
+    /// m.
+    pub position: [f64; 3],
+    /// Unit quaternion w, x, y, z.
+    pub orientation: [f64; 4],
+    /// Of the centre of mass, m/s.
+    pub linear: [f64; 3],
+    /// rad/s.
+    pub angular: [f64; 3],
+}
+
 /// Reads one lane of the scratch memory.
 struct Lane {
     width: usize,
@@ -76,6 +89,32 @@ impl Lane {
 }
 
 impl BatchedEngine {
+    /// Poses and velocities of some bodies in a world, from its present positions and velocities, by
+    /// MuJoCo's kinematics in float64.
+    pub fn motion(&self, world: usize, bodies: &[usize]) -> Vec<BodyMotion> {
+        assert!(world < self.worlds, "world {world} of {}", self.worlds);
+        let row = |a: &crate::lanes::Worlds| -> Vec<f64> {
+            (0..a.per).map(|i| f64::from(a.get(world, i))).collect()
+        };
+        let mut data = self.model.compiled.data();
+        data.set("qpos", &row(&self.qpos));
+        data.set("qvel", &row(&self.qvel));
+        data.motion();
+        let (xpos, xquat) = (data.get("xpos"), data.get("xquat"));
+        bodies
+            .iter()
+            .map(|&b| {
+                let v = data.body_velocity(b);
+                BodyMotion {
+                    position: std::array::from_fn(|k| xpos[3 * b + k]),
+                    orientation: std::array::from_fn(|k| xquat[4 * b + k]),
+                    linear: [v[3], v[4], v[5]],
+                    angular: [v[0], v[1], v[2]],
+                }
+            })
+            .collect()
+    }
+
     /// Computes what follows from a world's present state, and leaves the state as it is.
     pub fn forward(&self, world: usize) -> Forward {
         assert!(world < self.worlds, "world {world} of {}", self.worlds);

@@ -17,6 +17,6 @@ mod support;
 mod tables;
 
 pub use engine::{BatchedEngine, EngineError, Options, Report};
-pub use found::{ContactPoint, Forward};
+pub use found::{BodyMotion, ContactPoint, Forward};
 pub use kernel::Lanes;
 pub use model::{Model, ModelError};

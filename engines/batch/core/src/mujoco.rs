@@ -42,6 +42,13 @@ unsafe extern "C" {
     fn batch_reset(m: *const RawModel, d: *mut RawData);
     fn batch_forward(m: *const RawModel, d: *mut RawData);
     fn batch_mj_step(m: *const RawModel, d: *mut RawData);
+    fn batch_motion(m: *const RawModel, d: *mut RawData);
+    fn batch_body_velocity(
+        m: *const RawModel,
+        d: *const RawData,
+        body: c_int,
+        out: *mut c_double,
+    );
     fn batch_rows(d: *const RawData) -> c_int;
     fn batch_energy(m: *const RawModel, d: *mut RawData) -> c_double;
     fn batch_data_array(
@@ -327,6 +334,20 @@ impl Data<'_> {
     pub fn step(&mut self) {
         // SAFETY: live model and state.
         unsafe { batch_mj_step(self.model.0, self.raw) }
+    }
+
+    /// Poses and velocities of the bodies, from positions and velocities.
+    pub fn motion(&mut self) {
+        // SAFETY: live model and state.
+        unsafe { batch_motion(self.model.0, self.raw) }
+    }
+
+    /// Angular and linear velocity of a body's frame, in the world's axes, after [`Data::motion`].
+    pub fn body_velocity(&self, body: usize) -> [f64; 6] {
+        let mut out = [0.0; 6];
+        // SAFETY: live model and state; six numbers.
+        unsafe { batch_body_velocity(self.model.0, self.raw, body as c_int, out.as_mut_ptr()) };
+        out
     }
 
     /// Potential and kinetic energy, J.

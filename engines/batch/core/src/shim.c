@@ -99,6 +99,15 @@ void batch_delete_data(mjData* d) { mj_deleteData(d); }
 void batch_reset(const mjModel* m, mjData* d) { mj_resetData(m, d); }
 void batch_forward(const mjModel* m, mjData* d) { mj_forward(m, d); }
 void batch_mj_step(const mjModel* m, mjData* d) { mj_step(m, d); }
+// Poses and velocities of bodies that follow from positions and velocities.
+void batch_motion(const mjModel* m, mjData* d) {
+  mj_kinematics(m, d);
+  mj_comPos(m, d);
+  mj_comVel(m, d);
+}
+void batch_body_velocity(const mjModel* m, const mjData* d, int body, double* out) {
+  mj_objectVelocity(m, d, mjOBJ_BODY, body, out, 0);
+}
 int batch_rows(const mjData* d) { return d->nefc; }
 double batch_energy(const mjModel* m, mjData* d) {
   mj_energyPos(m, d);
