@@ -12,20 +12,57 @@ struct Pattern {
 
 FN Pattern tree_pattern(const Model& m) { return {m.I + m.i_row_adr, m.I + m.i_row_cols}; }
 
-// In place; the diagonal becomes its reciprocal root.
-template <class F> FN_BIG void factor(int n, Pattern p, Arr<F> A) {
-    for (int k = n - 1; k >= 0; k--) {
-        Arr<F> row = A.at(tri(k));
-        const i32* cols = p.cols + p.adr[k];
-        int count = p.adr[k + 1] - p.adr[k];
-        F inv = F(1.0f) / sqrt_(max_(row[k], F(1e-15f)));
-        row[k] = inv;
-        for (int a = 0; a < count; a++) row[cols[a]] = row[cols[a]] * inv;
-        for (int a = 0; a < count; a++) {
-            F x = -row[cols[a]];
-            Arr<F> to = A.at(tri(cols[a]));
-            for (int b = 0; b <= a; b++) to[cols[b]] = fma_(x, row[cols[b]], to[cols[b]]);
+// Row k by its reciprocal root.
+template <class F> FN void scale_row(Pattern p, Arr<F> A, int k) {
+    Arr<F> row = A.at(tri(k));
+    F inv = F(1.0f) / sqrt_(max_(row[k], F(1e-15f)));
+    row[k] = inv;
+    for (int a = p.adr[k]; a < p.adr[k + 1]; a++) row[p.cols[a]] = row[p.cols[a]] * inv;
+}
+
+// The first `count` columns of rows k, k-1, ..., of which there are N, taken off the rows that they name.
+template <class F, int N> FN void eliminate(const i32* cols, int count, Arr<F> A, int k) {
+    Arr<F> row[N];
+    for (int r = 0; r < N; r++) row[r] = A.at(tri(k - r));
+    for (int a = 0; a < count; a++) {
+        F x[N];
+        for (int r = 0; r < N; r++) x[r] = -row[r][cols[a]];
+        Arr<F> to = A.at(tri(cols[a]));
+        for (int b = 0; b <= a; b++) {
+            F sum = to[cols[b]];
+            for (int r = 0; r < N; r++) sum = fma_(x[r], row[r][cols[b]], sum);
+            to[cols[b]] = sum;
         }
+    }
+}
+
+// In place; the diagonal becomes its reciprocal root. Up to three rows of one chain, whose patterns are the same but
+// for themselves, are eliminated together: each entry is read and written once for the three. The order of its terms
+// stays that of one row after the other.
+template <class F> FN_BIG void factor(int n, Pattern p, Arr<F> A) {
+    int k = n - 1;
+    while (k >= 0) {
+        int count = p.adr[k + 1] - p.adr[k], rows = 1;
+        while (rows < 3 && k - rows >= 0 && p.adr[k - rows + 1] - p.adr[k - rows] == count - rows && count >= rows &&
+               p.cols[p.adr[k] + count - rows] == k - rows)
+            rows++;
+        const i32* cols = p.cols + p.adr[k];
+        for (int r = 0; r < rows; r++) {
+            scale_row(p, A, k - r);
+            // Off the rows of this group that come after it.
+            Arr<F> row = A.at(tri(k - r));
+            for (int q = r + 1; q < rows; q++) {
+                F x = -row[k - q];
+                Arr<F> to = A.at(tri(k - q));
+                for (int b = 0; b < count - q; b++) to[cols[b]] = fma_(x, row[cols[b]], to[cols[b]]);
+                to[k - q] = fma_(x, row[k - q], to[k - q]);
+            }
+        }
+        int left = count - rows + 1;
+        if (rows == 3) eliminate<F, 3>(cols, left, A, k);
+        else if (rows == 2) eliminate<F, 2>(cols, left, A, k);
+        else eliminate<F, 1>(cols, left, A, k);
+        k -= rows;
     }
 }
 

@@ -44,6 +44,7 @@ template <class F> struct Work {
     Arr<F> cdof, gpos, gmat;
     // matrices, lower triangle packed by rows
     Arr<F> M, L, H;
+    Arr<F> K;  // contact stiffness of each body about its tree's centre
     // dofs
     Arr<F> bias, passive, actuator, smooth, qacc_smooth, Ma, force, grad, search, Mv, dderiv;
     // friction loss and limits
@@ -58,6 +59,7 @@ template <class F> struct Work {
     i32* row_adr;   // pattern of H
     i32* row_cols;
     i32* bits;      // scratch of the pattern
+    i32* stiff;     // whether a body or one below it has contact stiffness
     i32 nlim, npoint, njac;
 };
 
@@ -109,6 +111,7 @@ template <class F> FN void carve_lanes(const Model& m, Work<F>& w, Carver& c) {
     w.M = carve<F>(c, nh);
     w.L = carve<F>(c, nh);
     w.H = carve<F>(c, nh);
+    w.K = carve<F>(c, 21 * m.nbody);
     Arr<F>* dofs[] = {&w.bias, &w.passive, &w.actuator, &w.smooth, &w.qacc_smooth, &w.Ma, &w.force,
                       &w.grad, &w.search, &w.Mv, &w.dderiv};
     for (int k = 0; k < 11; k++) *dofs[k] = carve<F>(c, m.nv);
@@ -140,6 +143,7 @@ template <class F> FN void carve_work(const Model& m, Work<F>& w, Carver& c) {
     w.pt_jac = carve_plain<i32>(c, m.most_points + 1);
     w.row_adr = carve_plain<i32>(c, m.nv + 1);
     w.row_cols = carve_plain<i32>(c, tri(m.nv));
+    w.stiff = carve_plain<i32>(c, m.nbody);
     w.bits = carve_plain<i32>(c, (long)m.nv * ((m.nv + 31) / 32));
 }
 #endif

@@ -177,19 +177,24 @@ template <class F, int DIM> FN void point_force(const Model& m, Work<F>& w, int 
     }
 }
 
-// H += J' A J for the edges that push.
-template <class F, int DIM> FN void point_hessian(const Model& m, Work<F>& w, int p) {
+// Weights of a contact's basis for the edges that push: each one's own, and the normal's with each tangent.
+template <class F, int DIM> FN void weights(const Work<F>& w, int p, F* own, F* mixed) {
     Arr<F> a = w.ja.at(MOST_DIM * p);
-    F D = w.D[p], zero = F(0.0f), A[DIM], B[DIM];  // A: own weights; B: weights between the normal and k
-    A[0] = DIM == 1 ? sel_(lt_(a[0], zero), D, zero) : zero;
+    F D = w.D[p], zero = F(0.0f);
+    own[0] = DIM == 1 ? sel_(lt_(a[0], zero), D, zero) : zero;
     for (int k = 1; k < DIM; k++) {
         F plus = sel_(lt_(a[0] + a[k], zero), D, zero), minus = sel_(lt_(a[0] - a[k], zero), D, zero);
-        A[k] = plus + minus;
-        B[k] = plus - minus;
-        A[0] = A[0] + A[k];
+        own[k] = plus + minus;
+        mixed[k] = plus - minus;
+        own[0] = own[0] + own[k];
     }
-    auto pushes = lt_(zero, A[0]);
-    if (!any_(pushes)) return;
+}
+
+// H += J' A J for the edges that push, by the packed rows.
+template <class F, int DIM> FN void point_hessian(const Model& m, Work<F>& w, int p) {
+    F A[DIM], B[DIM];
+    weights<F, DIM>(w, p, A, B);
+    if (!any_(lt_(F(0.0f), A[0]))) return;
     int pair = w.pt_pair[p];
     const i32* sup = m.I + m.i_sup + m.I[m.i_pair_supadr + pair];
     Arr<F> J = w.J.at(w.pt_jac[p]);
@@ -206,5 +211,77 @@ template <class F, int DIM> FN void point_hessian(const Model& m, Work<F>& w, in
             for (int k = 0; k < DIM; k++) h = fma_(g[k], J[c * DIM + k], h);
             row[sup[c] >> 1] = h;
         }
+    }
+}
+
+// Where one side stands still, J' A J is a spatial stiffness of the body that moves: it adds up over contacts and
+// down the tree as inertias do, and is far less work than the rows. Upper triangle: xx xy xz yy yz zz of the angular
+// part, the mixed part by rows, and of the linear part.
+template <class F, int DIM> FN void point_stiffness(const Model& m, Work<F>& w, int p, int body) {
+    F A[DIM], B[DIM];
+    weights<F, DIM>(w, p, A, B);
+    if (!any_(lt_(F(0.0f), A[0]))) return;
+    V3<F> n = load3(w.axes, 3 * p), g = scale(n, A[0]), t[3], h[3];
+    for (int k = 1; k < DIM; k++) {
+        t[k] = scale(load3(w.axes, 3 * p + k), w.mu[MOST_DIM * p + k]);
+        g = axpy(B[k], t[k], g);
+        h[k] = axpy(A[k], t[k], scale(n, B[k]));
+    }
+    M3<F> W = {scale(g, n.x), scale(g, n.y), scale(g, n.z)};
+    for (int k = 1; k < DIM; k++) {
+        W.r0 = axpy(t[k].x, h[k], W.r0);
+        W.r1 = axpy(t[k].y, h[k], W.r1);
+        W.r2 = axpy(t[k].z, h[k], W.r2);
+    }
+    V3<F> r = load3(w.pos, p) - centre(m, w, body);
+    // Rows of [r] W, then of [r] W [r]'.
+    V3<F> x = axpy(r.y, W.r2, scale(W.r1, -r.z)), y = axpy(r.z, W.r0, scale(W.r2, -r.x)), z = axpy(r.x, W.r1, scale(W.r0, -r.y));
+    V3<F> xx = cross(r, x), yy = cross(r, y), zz = cross(r, z);
+    F add[21] = {xx.x, xx.y, xx.z, yy.y, yy.z, zz.z, x.x, x.y, x.z, y.x, y.y, y.z, z.x, z.y, z.z, W.r0.x, W.r0.y, W.r0.z, W.r1.y, W.r1.z, W.r2.z};
+    Arr<F> K = w.K.at(21 * body);
+    for (int k = 0; k < 21; k++) K[k] = w.stiff[body] ? K[k] + add[k] : add[k];
+    w.stiff[body] = 1;
+}
+
+template <class F> FN Motion<F> stiffness_mul(Arr<F> K, Motion<F> s) {
+    return {{fma_(K[0], s.w.x, fma_(K[1], s.w.y, fma_(K[2], s.w.z, fma_(K[6], s.v.x, fma_(K[7], s.v.y, K[8] * s.v.z))))),
+             fma_(K[1], s.w.x, fma_(K[3], s.w.y, fma_(K[4], s.w.z, fma_(K[9], s.v.x, fma_(K[10], s.v.y, K[11] * s.v.z))))),
+             fma_(K[2], s.w.x, fma_(K[4], s.w.y, fma_(K[5], s.w.z, fma_(K[12], s.v.x, fma_(K[13], s.v.y, K[14] * s.v.z)))))},
+            {fma_(K[6], s.w.x, fma_(K[9], s.w.y, fma_(K[12], s.w.z, fma_(K[15], s.v.x, fma_(K[16], s.v.y, K[17] * s.v.z))))),
+             fma_(K[7], s.w.x, fma_(K[10], s.w.y, fma_(K[13], s.w.z, fma_(K[16], s.v.x, fma_(K[18], s.v.y, K[19] * s.v.z))))),
+             fma_(K[8], s.w.x, fma_(K[11], s.w.y, fma_(K[14], s.w.z, fma_(K[17], s.v.x, fma_(K[19], s.v.y, K[20] * s.v.z)))))}};
+}
+
+// H = M plus the stiffness of contacts with what stands still.
+template <class F> FN_BIG void tree_hessian(const Model& m, Work<F>& w, Pattern tree) {
+    const i32* I = m.I;
+    for (int b = 0; b < m.nbody; b++) w.stiff[b] = 0;
+    for (int p = 0; p < w.npoint; p++) {
+        int pair = w.pt_pair[p], body = I[m.i_pair_body + pair];
+        if (body < 0) continue;
+        if (I[m.i_pair_dim + pair] == 1) point_stiffness<F, 1>(m, w, p, body);
+        else point_stiffness<F, 3>(m, w, p, body);
+    }
+    for (int b = m.nbody - 1; b > 0; b--) {
+        int up = I[m.i_body_parent + b];
+        if (up == 0 || !w.stiff[b]) continue;
+        Arr<F> from = w.K.at(21 * b), to = w.K.at(21 * up);
+        for (int k = 0; k < 21; k++) to[k] = w.stiff[up] ? to[k] + from[k] : from[k];
+        w.stiff[up] = 1;
+    }
+    for (int i = 0; i < m.nv; i++) {
+        Arr<F> to = w.H.at(tri(i)), from = w.M.at(tri(i));
+        int body = I[m.i_dof_body + i];
+        if (!w.stiff[body]) {
+            for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) to[tree.cols[a]] = from[tree.cols[a]];
+            to[i] = from[i];
+            continue;
+        }
+        Motion<F> axis = load6(w.cdof, i), f = stiffness_mul(w.K.at(21 * body), axis);
+        for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) {
+            int c = tree.cols[a];
+            to[c] = from[c] + dot(load6(w.cdof, c), f);
+        }
+        to[i] = from[i] + dot(axis, f);
     }
 }

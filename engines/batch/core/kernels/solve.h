@@ -44,13 +44,10 @@ template <class F> FN_BIG void gradient(const Model& m, const State<F>& s, Work<
 template <class F> FN typename Lane<F>::Mask sticks(F x, f32 D, F most) { return lt_(abs_(x * D), most); }
 
 template <class F> FN_BIG void hessian(const Model& m, const State<F>& s, Work<F>& w, Pattern tree, Pattern pat) {
-    for (int i = 0; i < m.nv; i++) {
-        Arr<F> to = w.H.at(tri(i)), from = w.M.at(tri(i));
-        if (pat.cols != tree.cols)
-            for (int a = pat.adr[i]; a < pat.adr[i + 1]; a++) to[pat.cols[a]] = F(0.0f);
-        for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) to[tree.cols[a]] = from[tree.cols[a]];
-        to[i] = from[i];
-    }
+    if (pat.cols != tree.cols)
+        for (int i = 0; i < m.nv; i++)
+            for (int a = pat.adr[i]; a < pat.adr[i + 1]; a++) w.H[tri(i) + pat.cols[a]] = F(0.0f);
+    tree_hessian(m, w, tree);
     for (int i = 0; i < m.nfric; i++) {
         int d = m.I[m.i_fric_dof + i];
         f32 D = m.S[m.s_fric + FRIC_COUNT * i + FRIC_D];
@@ -63,6 +60,7 @@ template <class F> FN_BIG void hessian(const Model& m, const State<F>& s, Work<F
         h = h + sel_(lt_(w.la[k], F(0.0f)), w.lD[k], F(0.0f));
     }
     for (int p = 0; p < w.npoint; p++) {
+        if (m.I[m.i_pair_body + w.pt_pair[p]] >= 0) continue;
         switch (m.I[m.i_pair_dim + w.pt_pair[p]]) {
             case 1: point_hessian<F, 1>(m, w, p); break;
             case 3: point_hessian<F, 3>(m, w, p); break;

@@ -419,12 +419,21 @@ fn contacts(m: &Compiled, t: &mut Tables, pairs: &[Pair]) -> usize {
     let body = m.ints("geom_bodyid");
     let chains: Vec<Vec<i32>> = (0..m.size("nbody")).map(|b| chain(m, b as i32)).collect();
     let (mut sup, mut adr, mut num, mut cross) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut alone = Vec::new();
     for p in pairs {
         let [a, b] = p.geoms.map(|g| &chains[body[g] as usize]);
         // What moves both moves them alike: it drops out.
         let first: Vec<i32> = a.iter().copied().filter(|d| !b.contains(d)).collect();
         let second: Vec<i32> = b.iter().copied().filter(|d| !a.contains(d)).collect();
         cross.push(i32::from(!first.is_empty() && !second.is_empty()));
+        // The one body that moves, where the other side stands still and the force has no torque of its own.
+        let moving = match (a.is_empty(), b.is_empty()) {
+            _ if p.dim > 3 => -1,
+            (true, false) => body[p.geoms[1]],
+            (false, true) => body[p.geoms[0]],
+            _ => -1,
+        };
+        alone.push(moving);
         let mut both: Vec<i32> =
             first.iter().map(|d| 2 * d + 1).chain(second.iter().map(|d| 2 * d)).collect();
         both.sort_unstable();
@@ -445,6 +454,7 @@ fn contacts(m: &Compiled, t: &mut Tables, pairs: &[Pair]) -> usize {
     };
     t.ints("pair_mix", pairs.iter().map(mix));
     t.ints("pair_cross", cross);
+    t.ints("pair_body", alone);
     t.ints("pair_supadr", adr);
     t.ints("pair_supnum", num.iter().map(|n| *n as i32));
     t.ints("sup", sup);
