@@ -24,10 +24,34 @@ template <class F> FN void scale_row(Pattern p, Arr<F> A, int k) {
 template <class F, int N> FN void eliminate(const i32* cols, int count, Arr<F> A, int k) {
     Arr<F> row[N];
     for (int r = 0; r < N; r++) row[r] = A.at(tri(k - r));
-    for (int a = 0; a < count; a++) {
+    int a = 0;
+    // Two rows at a time: what is read of the pivots serves both.
+    for (; a + 1 < count; a += 2) {
+        F x[N], y[N];
+        for (int r = 0; r < N; r++) {
+            x[r] = -row[r][cols[a]];
+            y[r] = -row[r][cols[a + 1]];
+        }
+        Arr<F> first = A.at(tri(cols[a])), second = A.at(tri(cols[a + 1]));
+        for (int b = 0; b <= a; b++) {
+            int c = cols[b];
+            F s = first[c], t = second[c];
+            for (int r = 0; r < N; r++) {
+                F z = row[r][c];
+                s = fma_(x[r], z, s);
+                t = fma_(y[r], z, t);
+            }
+            first[c] = s;
+            second[c] = t;
+        }
+        F t = second[cols[a + 1]];
+        for (int r = 0; r < N; r++) t = fma_(y[r], row[r][cols[a + 1]], t);
+        second[cols[a + 1]] = t;
+    }
+    if (a < count) {
+        Arr<F> to = A.at(tri(cols[a]));
         F x[N];
         for (int r = 0; r < N; r++) x[r] = -row[r][cols[a]];
-        Arr<F> to = A.at(tri(cols[a]));
         for (int b = 0; b <= a; b++) {
             F sum = to[cols[b]];
             for (int r = 0; r < N; r++) sum = fma_(x[r], row[r][cols[b]], sum);
@@ -97,6 +121,15 @@ template <class F> FN_BIG void sym_mul(int n, Pattern p, Arr<F> A, Arr<F> x, Arr
     }
 }
 
+// Number of the lowest bit that is set.
+FN int low_bit(unsigned x) {
+#if defined(__CUDACC__)
+    return __ffs((int)x) - 1;
+#else
+    return __builtin_ctz(x);
+#endif
+}
+
 // The pattern of H: the tree's, and what contacts between branches of it (or between trees) couple, with fill.
 template <class F> FN_BIG void contact_pattern(const Model& m, Work<F>& w) {
     const i32* I = m.I;
@@ -131,10 +164,18 @@ template <class F> FN_BIG void contact_pattern(const Model& m, Work<F>& w) {
         bits[up * words + up / 32] &= ~(1u << (up % 32));
     }
     int at = 0;
+    w.nfill = 0;
     for (int i = 0; i < m.nv; i++) {
         w.row_adr[i] = at;
-        for (int j = 0; j < i; j++)
-            if (bits[i * words + j / 32] >> (j % 32) & 1u) w.row_cols[at++] = j;
+        int own = tree.adr[i], end = tree.adr[i + 1];
+        for (int q = 0; q < words; q++) {
+            for (unsigned left = bits[i * words + q]; left != 0; left &= left - 1) {
+                int j = 32 * q + low_bit(left);
+                w.row_cols[at++] = j;
+                if (own < end && tree.cols[own] == j) own++;
+                else w.fill[w.nfill++] = tri(i) + j;
+            }
+        }
     }
     w.row_adr[m.nv] = at;
 }

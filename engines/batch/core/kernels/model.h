@@ -58,9 +58,10 @@ template <class F> struct Work {
     i32* pt_jac;    // where its Jacobian begins
     i32* row_adr;   // pattern of H
     i32* row_cols;
+    i32* fill;      // entries of H that are not the tree's
     i32* bits;      // scratch of the pattern
     i32* stiff;     // whether a body or one below it has contact stiffness
-    i32 nlim, npoint, njac;
+    i32 nlim, npoint, njac, nfill;
 };
 
 FN int tri(int i) { return i * (i + 1) / 2; }
@@ -143,6 +144,7 @@ template <class F> FN void carve_work(const Model& m, Work<F>& w, Carver& c) {
     w.pt_jac = carve_plain<i32>(c, m.most_points + 1);
     w.row_adr = carve_plain<i32>(c, m.nv + 1);
     w.row_cols = carve_plain<i32>(c, tri(m.nv));
+    w.fill = carve_plain<i32>(c, tri(m.nv));
     w.stiff = carve_plain<i32>(c, m.nbody);
     w.bits = carve_plain<i32>(c, (long)m.nv * ((m.nv + 31) / 32));
 }

@@ -252,6 +252,27 @@ template <class F> FN Motion<F> stiffness_mul(Arr<F> K, Motion<F> s) {
              fma_(K[8], s.w.x, fma_(K[11], s.w.y, fma_(K[14], s.w.z, fma_(K[17], s.v.x, fma_(K[19], s.v.y, K[20] * s.v.z)))))}};
 }
 
+template <class F> FN void copy_rows(Work<F>& w, Pattern tree, int d, int rows) {
+    for (int i = d; i < d + rows; i++) {
+        Arr<F> to = w.H.at(tri(i)), from = w.M.at(tri(i));
+        for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) to[tree.cols[a]] = from[tree.cols[a]];
+        to[i] = from[i];
+    }
+}
+
+// Rows of N dofs of one body together: each ancestor's motion is read once for them.
+template <class F, int N> FN void stiff_rows(Work<F>& w, Pattern tree, int d, int body) {
+    Motion<F> f[N];
+    for (int r = 0; r < N; r++) f[r] = stiffness_mul(w.K.at(21 * body), load6(w.cdof, d + r));
+    for (int a = tree.adr[d]; a < tree.adr[d + 1]; a++) {
+        int c = tree.cols[a];
+        Motion<F> axis = load6(w.cdof, c);
+        for (int r = 0; r < N; r++) w.H[tri(d + r) + c] = w.M[tri(d + r) + c] + dot(axis, f[r]);
+    }
+    for (int r = 0; r < N; r++)
+        for (int q = 0; q <= r; q++) w.H[tri(d + r) + d + q] = w.M[tri(d + r) + d + q] + dot(load6(w.cdof, d + q), f[r]);
+}
+
 // H = M plus the stiffness of contacts with what stands still.
 template <class F> FN_BIG void tree_hessian(const Model& m, Work<F>& w, Pattern tree) {
     const i32* I = m.I;
@@ -269,19 +290,14 @@ template <class F> FN_BIG void tree_hessian(const Model& m, Work<F>& w, Pattern 
         for (int k = 0; k < 21; k++) to[k] = w.stiff[up] ? to[k] + from[k] : from[k];
         w.stiff[up] = 1;
     }
-    for (int i = 0; i < m.nv; i++) {
-        Arr<F> to = w.H.at(tri(i)), from = w.M.at(tri(i));
-        int body = I[m.i_dof_body + i];
-        if (!w.stiff[body]) {
-            for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) to[tree.cols[a]] = from[tree.cols[a]];
-            to[i] = from[i];
-            continue;
+    for (int b = 1; b < m.nbody; b++) {
+        int first = I[m.i_body_dofadr + b], n = I[m.i_body_dofnum + b];
+        for (int d = first; d < first + n; d += 3) {
+            int rows = first + n - d;
+            if (!w.stiff[b]) copy_rows(w, tree, d, rows < 3 ? rows : 3);
+            else if (rows >= 3) stiff_rows<F, 3>(w, tree, d, b);
+            else if (rows == 2) stiff_rows<F, 2>(w, tree, d, b);
+            else stiff_rows<F, 1>(w, tree, d, b);
         }
-        Motion<F> axis = load6(w.cdof, i), f = stiffness_mul(w.K.at(21 * body), axis);
-        for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) {
-            int c = tree.cols[a];
-            to[c] = from[c] + dot(load6(w.cdof, c), f);
-        }
-        to[i] = from[i] + dot(axis, f);
     }
 }

@@ -45,8 +45,7 @@ template <class F> FN typename Lane<F>::Mask sticks(F x, f32 D, F most) { return
 
 template <class F> FN_BIG void hessian(const Model& m, const State<F>& s, Work<F>& w, Pattern tree, Pattern pat) {
     if (pat.cols != tree.cols)
-        for (int i = 0; i < m.nv; i++)
-            for (int a = pat.adr[i]; a < pat.adr[i + 1]; a++) w.H[tri(i) + pat.cols[a]] = F(0.0f);
+        for (int k = 0; k < w.nfill; k++) w.H[w.fill[k]] = F(0.0f);
     tree_hessian(m, w, tree);
     for (int i = 0; i < m.nfric; i++) {
         int d = m.I[m.i_fric_dof + i];
