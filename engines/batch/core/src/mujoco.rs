@@ -42,6 +42,7 @@ unsafe extern "C" {
     fn batch_reset(m: *const RawModel, d: *mut RawData);
     fn batch_forward(m: *const RawModel, d: *mut RawData);
     fn batch_mj_step(m: *const RawModel, d: *mut RawData);
+    fn batch_cpu_seconds() -> c_double;
     fn batch_motion(m: *const RawModel, d: *mut RawData);
     fn batch_body_velocity(
         m: *const RawModel,
@@ -84,6 +85,12 @@ unsafe extern "C" {
 pub fn version() -> String {
     // SAFETY: a static string.
     unsafe { CStr::from_ptr(batch_mujoco_version()).to_string_lossy().into_owned() }
+}
+
+/// Seconds that all threads of this process have computed so far.
+pub fn cpu_seconds() -> f64 {
+    // SAFETY: no arguments.
+    unsafe { batch_cpu_seconds() }
 }
 
 /// What a name names.

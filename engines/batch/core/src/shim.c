@@ -1,6 +1,8 @@
 // MuJoCo's structures by the names of their fields. Their layout changes from version to version; this file is
 // compiled against the headers of the very library it is linked with.
+#define _POSIX_C_SOURCE 199309L
 #include <string.h>
+#include <time.h>
 #include <mujoco/mjbatch.h>
 #include <mujoco/mujoco.h>
 #include <mujoco/mjxmacro.h>
@@ -167,6 +169,13 @@ void batch_dense_jacobian(const mjModel* m, const mjData* d, double* out) {
   } else {
     memcpy(out, d->efc_J, sizeof(double) * (size_t)d->nefc * (size_t)m->nv);
   }
+}
+
+// Seconds that all threads of this process have computed.
+double batch_cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 // MuJoCo's own batches, to be compared with.

@@ -4,11 +4,12 @@
 //! [--start reference|fallen] [--only batch|mujoco]`
 //!
 //! Both take 5 steps to warm up, go back to the same start and are timed over `--steps` steps, each of
-//! which ends before the next begins. Rounds alternate between the engines; the least time counts.
+//! which ends before the next begins. Rounds alternate between the engines; the least time counts. Beside
+//! wall time stands what a second of processor time yields, which says more on a machine with other work.
 //! `reference` is the model's reference at rest without controls, the same in every world. `fallen` is what
 //! MuJoCo makes of it in 300 steps with joint noise and random controls, every world another.
 
-use sim_batch::mujoco::{Batch, Component};
+use sim_batch::mujoco::{Batch, Component, cpu_seconds};
 use sim_batch::{BatchedEngine, Lanes, Model, Options};
 use std::error::Error;
 use std::path::PathBuf;
@@ -106,7 +107,35 @@ fn starts(model: &Model, worlds: usize, fallen: bool, threads: usize) -> Result<
         .collect())
 }
 
-fn time_batch(e: &mut BatchedEngine, starts: &[Start], steps: usize) -> Result<f64, Box<dyn Error>> {
+/// Seconds of a step.
+#[derive(Clone, Copy)]
+struct Spent {
+    wall: f64,
+    cpu: f64,
+}
+
+impl Spent {
+    const NONE: Spent = Spent { wall: f64::INFINITY, cpu: f64::INFINITY };
+
+    fn least(self, other: Spent) -> Spent {
+        Spent { wall: self.wall.min(other.wall), cpu: self.cpu.min(other.cpu) }
+    }
+}
+
+struct Clock(Instant, f64);
+
+impl Clock {
+    fn start() -> Self {
+        Clock(Instant::now(), cpu_seconds())
+    }
+
+    fn per(&self, steps: usize) -> Spent {
+        let n = steps as f64;
+        Spent { wall: self.0.elapsed().as_secs_f64() / n, cpu: (cpu_seconds() - self.1) / n }
+    }
+}
+
+fn time_batch(e: &mut BatchedEngine, starts: &[Start], steps: usize) -> Result<Spent, Box<dyn Error>> {
     let flat = |k: usize| -> Vec<f32> {
         starts.iter().flat_map(|s| s[k].iter().map(|v| *v as f32)).collect()
     };
@@ -114,14 +143,14 @@ fn time_batch(e: &mut BatchedEngine, starts: &[Start], steps: usize) -> Result<f
     e.set_state(&q, &v, &u)?;
     e.step_n(5);
     e.set_state(&q, &v, &u)?;
-    let t = Instant::now();
+    let clock = Clock::start();
     for _ in 0..steps {
         e.step();
     }
-    Ok(t.elapsed().as_secs_f64() / steps as f64)
+    Ok(clock.per(steps))
 }
 
-fn time_mujoco(b: &mut Batch, starts: &[Start], steps: usize) -> f64 {
+fn time_mujoco(b: &mut Batch, starts: &[Start], steps: usize) -> Spent {
     let set = |b: &mut Batch| {
         b.reset();
         for (w, s) in starts.iter().enumerate() {
@@ -135,11 +164,11 @@ fn time_mujoco(b: &mut Batch, starts: &[Start], steps: usize) -> f64 {
     set(b);
     b.step(5);
     set(b);
-    let t = Instant::now();
+    let clock = Clock::start();
     for _ in 0..steps {
         b.step(1);
     }
-    t.elapsed().as_secs_f64() / steps as f64
+    clock.per(steps)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -153,19 +182,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         sim_batch::mujoco::version(),
         if a.fallen { "fallen" } else { "reference" }
     );
-    println!("worlds | lanes | batch ms/substep | worlds/s | MuJoCo ms/substep | worlds/s | ratio | rows, iterations");
+    println!(
+        "worlds | lanes |  ms/step  | worlds/s | a cpu-sec. | MuJoCo ms | worlds/s | a cpu-sec. | ratio | cpu rat. | rows, iterations"
+    );
     for &n in &a.worlds {
         let starts = starts(&model, n, a.fallen, a.threads)?;
         let options = Options { threads: a.threads, lanes: a.lanes, ..Options::default() };
         let mut engine = BatchedEngine::new(model.clone(), n, &options)?;
         let mut theirs = model.compiled().batch(n, a.threads)?;
-        let (mut best, mut best_theirs) = (f64::INFINITY, f64::INFINITY);
+        let (mut best, mut best_theirs) = (Spent::NONE, Spent::NONE);
         for _ in 0..a.rounds {
             if a.batch {
-                best = best.min(time_batch(&mut engine, &starts, a.steps)?);
+                best = best.least(time_batch(&mut engine, &starts, a.steps)?);
             }
             if a.mujoco {
-                best_theirs = best_theirs.min(time_mujoco(&mut theirs, &starts, a.steps));
+                best_theirs = best_theirs.least(time_mujoco(&mut theirs, &starts, a.steps));
             }
         }
         let reports: Vec<_> = (0..n).map(|w| engine.report(w)).collect();
@@ -173,14 +204,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             reports.iter().map(|r| f(r) as f64).sum::<f64>() / n as f64
         };
         let flagged = reports.iter().filter(|r| r.overflow || r.not_finite).count();
+        let per = |seconds: f64| if seconds.is_finite() { n as f64 / seconds } else { 0.0 };
         println!(
-            "{n:6} | {:5} | {:16.3} | {:8.0} | {:17.3} | {:8.0} | {:5.2} | {:.1}, {:.2}{}",
+            "{n:6} | {:5} | {:9.3} | {:8.0} | {:10.0} | {:9.3} | {:8.0} | {:10.0} | {:5.2} | {:7.2} | {:.1}, {:.2}{}",
             engine.lanes().width(),
-            best * 1e3,
-            n as f64 / best,
-            best_theirs * 1e3,
-            n as f64 / best_theirs,
-            best_theirs / best,
+            best.wall * 1e3,
+            per(best.wall),
+            per(best.cpu),
+            best_theirs.wall * 1e3,
+            per(best_theirs.wall),
+            per(best_theirs.cpu),
+            best_theirs.wall / best.wall,
+            best_theirs.cpu / best.cpu,
             mean(|r| r.rows),
             mean(|r| r.iterations),
             if flagged > 0 { format!(", {flagged} worlds flagged") } else { String::new() }
