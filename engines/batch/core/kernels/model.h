@@ -1,6 +1,6 @@
 // The model's tables, a block's state and the scratch memory of a step.
 #pragma once
-#include "math.h"
+#include "spatial.h"
 
 struct Model {
 #define X(name) i32 name;

@@ -363,10 +363,13 @@ impl BatchedEngine {
         unsafe {
             (self.kernel.forward)(&raw const h, &raw const b, scratch.as_mut_ptr().cast(), found);
         }
-        // What outlives the call: the scratch memory, and the accelerations in front of it.
-        let [_, _, _, _, qacc, info] = parts;
-        let _ = (qacc, info);
         scratch
+    }
+
+    /// The kernels' header, whole numbers, constants and one world's table, for other back ends.
+    pub fn raw_tables(&self) -> (&[i32], &[i32], &[f32], &[f32]) {
+        let t = &self.model.tables;
+        (&self.header, &t.ints, &t.floats, &t.table)
     }
 
     /// Positions, world by world.
