@@ -58,7 +58,8 @@ pub(crate) fn folder() -> Result<PathBuf> {
         fetch_member(&folder, &member)?;
     }
     let source = |name: &str| folder.join(name).display().to_string();
-    let (go1, t1, keys) = (source("go1_source.xml"), source("t1_source.xml"), source("t1_keys.xml"));
+    let (go1, t1, keys) =
+        (source("go1_source.xml"), source("t1_source.xml"), source("t1_keys.xml"));
     let robot = ["-p", "sim-scenes", "--example", "robot_mjcf", "--"];
     write(&folder.join("go1.xml"), &robot, &["robot_go1", TIMESTEP, &go1])?;
     write(&folder.join("t1.xml"), &robot, &["robot_t1", TIMESTEP, &t1, &keys])?;

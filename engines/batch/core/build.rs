@@ -30,7 +30,8 @@ fn main() {
         b.cpp(true).std("c++17").opt_level(3).file("kernels/cpu.cpp");
         b.define("TAG", tag).define("LANES", lanes);
         // Only written fused multiply-adds are fused: the widths agree to the last bit.
-        let strict = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions"];
+        let strict =
+            ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions"];
         for f in flags.into_iter().chain(strict).chain(["-fno-rtti", "-Wno-psabi"]) {
             b.flag(f);
         }

@@ -40,7 +40,9 @@ impl Choice {
                     }
                     _ => return refuse("Euler, implicitfast"),
                 },
-                "iterations" | "contact_row_cap" if number.is_none() => return refuse("1 to 100000"),
+                "iterations" | "contact_row_cap" if number.is_none() => {
+                    return refuse("1 to 100000");
+                }
                 "iterations" => choice.iterations = number.map(|n| n as u32),
                 "contact_row_cap" => choice.rows = number,
                 "lanes" => {

@@ -98,10 +98,7 @@ fn relative(frame: &Pose, pose: &Pose) -> Pose {
     let [w, x, y, z] = frame.orientation;
     let back = Pose { position: [0.0; 3], orientation: [w, -x, -y, -z] };
     let turned = back.compose(&Pose { position: [0.0; 3], orientation: pose.orientation });
-    Pose {
-        position: frame.inverse_transform(pose.position),
-        orientation: turned.orientation,
-    }
+    Pose { position: frame.inverse_transform(pose.position), orientation: turned.orientation }
 }
 
 fn place(pose: &Pose) -> String {

@@ -51,7 +51,8 @@ impl Start {
         robot: &Robot,
         key: usize,
     ) -> Result<Self, EngineError> {
-        let row = |name: &str, n: usize| single(compiled.f64s(name)[key * n..(key + 1) * n].to_vec());
+        let row =
+            |name: &str, n: usize| single(compiled.f64s(name)[key * n..(key + 1) * n].to_vec());
         let find = |name: &str| {
             let id = compiled.id(Kind::Body, name);
             id.ok_or_else(|| EngineError::failed(format!("the robot's model has no {name}")))
@@ -128,25 +129,30 @@ impl Simulation for Worlds {
 
     fn poses(&mut self, world: u32, out: &mut Vec<Pose>) -> Result<(), EngineError> {
         let world = self.check(world)?;
-        out.extend(self.engine.motion(world, &self.start.bodies).into_iter().map(|b| Pose {
-            position: b.position,
-            orientation: b.orientation,
-        }));
+        out.extend(
+            self.engine
+                .motion(world, &self.start.bodies)
+                .into_iter()
+                .map(|b| Pose { position: b.position, orientation: b.orientation }),
+        );
         Ok(())
     }
 
     fn velocities(&mut self, world: u32, out: &mut Vec<Velocity>) -> Result<(), EngineError> {
         let world = self.check(world)?;
-        out.extend(self.engine.motion(world, &self.start.bodies).into_iter().map(|b| Velocity {
-            linear: b.linear,
-            angular: b.angular,
-        }));
+        out.extend(
+            self.engine
+                .motion(world, &self.start.bodies)
+                .into_iter()
+                .map(|b| Velocity { linear: b.linear, angular: b.angular }),
+        );
         Ok(())
     }
 
     fn counters(&self) -> Counters {
         let reports: Vec<_> = (0..self.engine.worlds()).map(|w| self.engine.report(w)).collect();
-        let count = |f: fn(&sim_batch::Report) -> bool| reports.iter().filter(|r| f(r)).count() as u64;
+        let count =
+            |f: fn(&sim_batch::Report) -> bool| reports.iter().filter(|r| f(r)).count() as u64;
         let wrong = count(|r| r.not_finite);
         let mut warnings = BTreeMap::new();
         if wrong > 0 {
@@ -199,12 +205,16 @@ impl Simulation for Worlds {
         .to_vec();
         let mut approximated = vec![
             approximate("state", "float32"),
-            approximate("contact", "soft constraint as MuJoCo's, with the model's solref and solimp"),
+            approximate(
+                "contact",
+                "soft constraint as MuJoCo's, with the model's solref and solimp",
+            ),
             approximate("friction of a pair", "the larger coefficient, or the geom's of priority"),
             approximate("friction cone", "pyramid of four sides, softened as the contact is"),
         ];
         if self.planes {
-            approximated.push(approximate("static boxes 20 m wide and more", "a plane along the top"));
+            approximated
+                .push(approximate("static boxes 20 m wide and more", "a plane along the top"));
         }
         if self.hinges {
             exact.push("hinges, as joint coordinates: anchors cannot drift".into());

@@ -183,7 +183,9 @@ fn a_robot_starts_in_its_keyframe_and_stands_on_its_servo() {
     let mut simulation = build(&scene);
     simulation.reset().unwrap();
     let start = poses(simulation.as_mut());
-    assert!((start[1].orientation[2] - s).abs() < 1e-7 && (start[0].position[2] - 0.052).abs() < 1e-7);
+    assert!(
+        (start[1].orientation[2] - s).abs() < 1e-7 && (start[0].position[2] - 0.052).abs() < 1e-7
+    );
     simulation.step(1500).unwrap();
     let end = poses(simulation.as_mut());
     // The servo sags by the moment of the arm over its stiffness: 1 kg · g · 0.2 m / 200 N·m/rad.

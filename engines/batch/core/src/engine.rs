@@ -233,7 +233,12 @@ impl BatchedEngine {
 
     /// Sets positions (worlds, nq), velocities (worlds, nv) and controls (worlds, nu), world by world, and
     /// forgets warm starts and flags.
-    pub fn set_state(&mut self, qpos: &[f32], qvel: &[f32], ctrl: &[f32]) -> Result<(), EngineError> {
+    pub fn set_state(
+        &mut self,
+        qpos: &[f32],
+        qvel: &[f32],
+        ctrl: &[f32],
+    ) -> Result<(), EngineError> {
         self.check("qpos", qpos.len(), self.qpos.per)?;
         self.check("qvel", qvel.len(), self.qvel.per)?;
         self.check("ctrl", ctrl.len(), self.ctrl.per)?;

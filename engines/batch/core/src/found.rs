@@ -158,8 +158,8 @@ impl BatchedEngine {
                 contacts: Vec::new(),
             };
             self.single_rows(world, &mut out, &f, &lim_masks, &l);
-            for p in 0..f.npoint as usize {
-                if masks[p] >> l.lane & 1 != 0 {
+            for (p, mask) in masks.iter().enumerate().take(f.npoint as usize) {
+                if mask >> l.lane & 1 != 0 {
                     self.contact_rows(&mut out, &f, p, &l);
                 }
             }
@@ -177,7 +177,14 @@ impl BatchedEngine {
     ///
     /// # Safety
     /// `f` is what the kernel found for the world's block.
-    unsafe fn single_rows(&self, world: usize, out: &mut Forward, f: &Found, masks: &[i32], l: &Lane) {
+    unsafe fn single_rows(
+        &self,
+        world: usize,
+        out: &mut Forward,
+        f: &Found,
+        masks: &[i32],
+        l: &Lane,
+    ) {
         let t = &self.model.tables;
         let nv = t.get("nv");
         let mut row = |dof: usize, j: f32, d: f32, aref: f32| {
@@ -191,14 +198,13 @@ impl BatchedEngine {
             row(dof, 1.0, t.floats[at + 1], -(t.floats[at] * self.qvel.get(world, dof)));
         }
         let mut limits = 0;
-        for k in 0..f.nlim as usize {
-            if masks[k] >> l.lane & 1 == 0 {
+        for (k, mask) in masks.iter().enumerate().take(f.nlim as usize) {
+            if mask >> l.lane & 1 == 0 {
                 continue;
             }
             // SAFETY: fewer than `nlim`.
-            let (lim, d, c) = unsafe {
-                (*f.lim.add(k) as usize, l.at(f.lim_d, k), l.at(f.lim_aref, k))
-            };
+            let (lim, d, c) =
+                unsafe { (*f.lim.add(k) as usize, l.at(f.lim_d, k), l.at(f.lim_aref, k)) };
             let dof = t.ints[t.get("i_lim_dof") + lim] as usize;
             row(dof, -(t.ints[t.get("i_lim_side") + lim] as f32), d, -c);
             limits += 1;

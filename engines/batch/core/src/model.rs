@@ -212,8 +212,7 @@ fn bodies(m: &Compiled, t: &mut Tables) {
     t.ints("body_dofadr", m.ints("body_dofadr"));
     t.ints("body_dofnum", m.ints("body_dofnum"));
     // Free bodies on which nothing else moves.
-    let (first, joints, kind) =
-        (m.ints("body_jntadr"), m.ints("body_jntnum"), m.ints("jnt_type"));
+    let (first, joints, kind) = (m.ints("body_jntadr"), m.ints("body_jntnum"), m.ints("jnt_type"));
     let root = m.ints("body_rootid");
     let dofs = m.ints("body_dofnum");
     let free: Vec<i32> = (1..n)
@@ -404,7 +403,8 @@ fn limits(m: &Compiled, t: &mut Tables) -> Result<(), String> {
 
 /// The dofs that move a body, ascending.
 fn chain(m: &Compiled, body: i32) -> Vec<i32> {
-    let (parent, adr, num) = (m.ints("body_parentid"), m.ints("body_dofadr"), m.ints("body_dofnum"));
+    let (parent, adr, num) =
+        (m.ints("body_parentid"), m.ints("body_dofadr"), m.ints("body_dofnum"));
     let (mut b, mut found) = (body as usize, Vec::new());
     while b > 0 {
         found.extend(adr[b]..adr[b] + num[b]);

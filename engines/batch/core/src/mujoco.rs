@@ -44,12 +44,7 @@ unsafe extern "C" {
     fn batch_mj_step(m: *const RawModel, d: *mut RawData);
     fn batch_cpu_seconds() -> c_double;
     fn batch_motion(m: *const RawModel, d: *mut RawData);
-    fn batch_body_velocity(
-        m: *const RawModel,
-        d: *const RawData,
-        body: c_int,
-        out: *mut c_double,
-    );
+    fn batch_body_velocity(m: *const RawModel, d: *const RawData, body: c_int, out: *mut c_double);
     fn batch_rows(d: *const RawData) -> c_int;
     fn batch_energy(m: *const RawModel, d: *mut RawData) -> c_double;
     fn batch_data_array(
@@ -259,7 +254,8 @@ impl Compiled {
         // SAFETY: a live model; the string belongs to it.
         let p = unsafe { batch_name(self.0, kind as c_int, id as c_int) };
         // SAFETY: as above.
-        let name = if p.is_null() { "".into() } else { unsafe { CStr::from_ptr(p) }.to_string_lossy() };
+        let name =
+            if p.is_null() { "".into() } else { unsafe { CStr::from_ptr(p) }.to_string_lossy() };
         if name.is_empty() { format!("number {id}") } else { format!("`{name}`") }
     }
 

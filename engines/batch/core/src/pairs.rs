@@ -163,8 +163,9 @@ fn mixed(m: &Compiled, g: &Geoms, geoms: [usize; 2]) -> Result<Option<Pair>, Str
     };
     let solimp = std::array::from_fn(|k| blend(&g.solimp, 5, k));
     let margin = g.margin[a] + g.margin[b];
-    let soft = Soft::new(m, solref, solimp, margin)
-        .map_err(|e| format!("{e} of geom {} or {}", m.name(Kind::Geom, a), m.name(Kind::Geom, b)))?;
+    let soft = Soft::new(m, solref, solimp, margin).map_err(|e| {
+        format!("{e} of geom {} or {}", m.name(Kind::Geom, a), m.name(Kind::Geom, b))
+    })?;
     let detect = margin + g.gap[a] + g.gap[b];
     let dim = dim as usize;
     Ok(Some(Pair { geoms, kind, dim, mix, soft, detect, weight: weight(g, geoms) }))

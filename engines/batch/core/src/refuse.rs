@@ -4,7 +4,11 @@ use crate::mujoco::{Compiled, Kind};
 
 /// The first thing in a model that is out of scope.
 pub(crate) fn refusal(m: &Compiled) -> Option<String> {
-    options(m).or_else(|| elements(m)).or_else(|| bodies(m)).or_else(|| joints(m)).or_else(|| actuators(m))
+    options(m)
+        .or_else(|| elements(m))
+        .or_else(|| bodies(m))
+        .or_else(|| joints(m))
+        .or_else(|| actuators(m))
 }
 
 fn options(m: &Compiled) -> Option<String> {
@@ -118,7 +122,8 @@ fn actuators(m: &Compiled) -> Option<String> {
     let poly = m.f64s("actuator_dampingpoly");
     let per = poly.len() / n.max(1);
     for a in 0..n {
-        let refused = |what: &str| Some(format!("{what} of actuator {}", m.name(Kind::Actuator, a)));
+        let refused =
+            |what: &str| Some(format!("{what} of actuator {}", m.name(Kind::Actuator, a)));
         if trn[a] > 1 {
             return refused("a transmission that is no joint");
         }

@@ -39,9 +39,7 @@ fn drift(model: &Arc<Model>, steps: usize, seed: u64) -> Drift {
         qpos.extend(single(&q));
     }
     let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
-    engine
-        .set_state(&qpos, &vec![0.0; worlds * nv], &vec![0.0; worlds * nu])
-        .expect("a state");
+    engine.set_state(&qpos, &vec![0.0; worlds * nv], &vec![0.0; worlds * nu]).expect("a state");
     let mut out = Drift { qpos: 0.0, qvel: 0.0, odd: 0 };
     for _ in 0..steps {
         let ctrl: Vec<f64> =
@@ -74,7 +72,9 @@ fn the_humanoid_drifts_by_float32_noise() {
         let qpos = [all[5].qpos, all[10].qpos];
         all.sort_by(|a, b| a.qvel.total_cmp(&b.qvel));
         let qvel = [all[5].qvel, all[10].qvel];
-        println!("{steps} steps: qpos {qpos:?}, qvel {qvel:?} (middle, worst); {odd} with other rows");
+        println!(
+            "{steps} steps: qpos {qpos:?}, qvel {qvel:?} (middle, worst); {odd} with other rows"
+        );
         (qpos, qvel, odd)
     };
     let (q, v, odd) = middle(50);
@@ -136,9 +136,8 @@ fn conserved(engine: &BatchedEngine, masses: &[f64], origins: &[f64]) -> [f64; 7
     let f = engine.forward(0);
     let v: Vec<f64> = engine.qvel().iter().map(|x| f64::from(*x)).collect();
     let n = v.len();
-    let p: Vec<f64> = (0..n)
-        .map(|i| (0..n).map(|j| f64::from(f.mass[i * n + j]) * v[j]).sum())
-        .collect();
+    let p: Vec<f64> =
+        (0..n).map(|i| (0..n).map(|j| f64::from(f.mass[i * n + j]) * v[j]).sum()).collect();
     let at = |a: &[f32], i: usize| -> [f64; 3] { std::array::from_fn(|k| f64::from(a[3 * i + k])) };
     let mut com = [0.0; 3];
     let total: f64 = masses.iter().sum();
@@ -237,9 +236,7 @@ fn t1_stands() {
     data.set("qpos", &qpos);
     data.set("ctrl", &ctrl);
     let repeat = |v: &[f64]| -> Vec<f32> { single(v).repeat(4) };
-    engine
-        .set_state(&repeat(&qpos), &vec![0.0; 4 * model.nv()], &repeat(&ctrl))
-        .expect("a state");
+    engine.set_state(&repeat(&qpos), &vec![0.0; 4 * model.nv()], &repeat(&ctrl)).expect("a state");
     let steps = (5.0 / model.timestep()) as usize;
     engine.step_n(steps);
     for _ in 0..steps {

@@ -65,8 +65,7 @@ fn compare(name: &str, model: &Arc<Model>, states: usize) -> Worst {
         }
         // From here both have the same numbers.
         for field in ["qpos", "qvel", "ctrl", "qacc_warmstart"] {
-            let rounded: Vec<f64> =
-                data.get(field).iter().map(|x| f64::from(*x as f32)).collect();
+            let rounded: Vec<f64> = data.get(field).iter().map(|x| f64::from(*x as f32)).collect();
             data.set(field, &rounded);
         }
         let [qpos, qvel, ctrl] = ["qpos", "qvel", "ctrl"].map(|f| single(&data.get(f)));
@@ -108,8 +107,7 @@ fn reordered(
     for t in theirs.iter().filter(|t| t.exclude == 0 && t.row >= 0) {
         let apart = |c: &sim_batch::ContactPoint| -> f64 {
             let same = c.geoms == t.geoms || c.geoms == [t.geoms[1], t.geoms[0]];
-            let d: f64 =
-                (0..3).map(|k| (f64::from(c.position[k]) - t.position[k]).abs()).sum();
+            let d: f64 = (0..3).map(|k| (f64::from(c.position[k]) - t.position[k]).abs()).sum();
             if same { d } else { 1e9 }
         };
         let nearest = free.iter().enumerate().min_by(|a, b| apart(a.1).total_cmp(&apart(b.1)));

@@ -16,7 +16,13 @@ fn states(model: &Model, worlds: usize) -> [Vec<f32>; 3] {
         let mut noise = Noise(100 + w as u64);
         q.extend(qpos0.iter().enumerate().map(|(i, x)| {
             // The height of the base, and everything after its pose.
-            let by = if i == 2 { 0.1 } else if i < 7 { 0.0 } else { 0.05 };
+            let by = if i == 2 {
+                0.1
+            } else if i < 7 {
+                0.0
+            } else {
+                0.05
+            };
             x + (by * noise.next()) as f32
         }));
         v.extend((0..model.nv()).map(|_| (0.5 * noise.next()) as f32));
@@ -43,8 +49,10 @@ fn bits(e: &BatchedEngine) -> Vec<Vec<u32>> {
     (0..e.worlds())
         .map(|w| {
             let r = e.report(w);
-            let numbers =
-                q[w * nq..(w + 1) * nq].iter().chain(&v[w * nv..(w + 1) * nv]).chain(&a[w * nv..(w + 1) * nv]);
+            let numbers = q[w * nq..(w + 1) * nq]
+                .iter()
+                .chain(&v[w * nv..(w + 1) * nv])
+                .chain(&a[w * nv..(w + 1) * nv]);
             numbers
                 .map(|x| x.to_bits())
                 .chain([r.rows as u32, r.contacts as u32, r.iterations as u32])
@@ -77,8 +85,12 @@ fn bits_do_not_depend_on_neighbours_threads_or_lanes() {
             }
         }
         // Many steps in one call are as many calls.
-        let mut e = BatchedEngine::new(model.clone(), 37, &Options { contact_row_cap: 400, ..Options::default() })
-            .expect("an engine");
+        let mut e = BatchedEngine::new(
+            model.clone(),
+            37,
+            &Options { contact_row_cap: 400, ..Options::default() },
+        )
+        .expect("an engine");
         let [q, v, u] = states(&model, 37);
         e.set_state(&q, &v, &u).expect("a state");
         e.step_n(60);
@@ -168,26 +180,32 @@ fn tables_of_a_world_are_as_a_model_of_its_own() {
             let v = vec![0.1; model.nv() * e.worlds()];
             e.set_state(&q, &v, &vec![0.3; e.worlds()]).expect("a state");
         };
-        let mut e = BatchedEngine::new(model.clone(), worlds, &Options::default()).expect("an engine");
+        let mut e =
+            BatchedEngine::new(model.clone(), worlds, &Options::default()).expect("an engine");
         let field = |m: &Model, name: &str| -> Vec<f32> {
             let c = m.compiled();
             let all = if name == "gravity" { c.option_vec(name) } else { c.f64s(name) };
             let per = if name.ends_with("prm") { all.len().min(3) } else { all.len() };
             all[..per].iter().map(|x| *x as f32).collect()
         };
-        let names: &[&str] =
-            if *name == "actuator_gainprm" { &["actuator_gainprm", "actuator_biasprm"] } else { &[name] };
+        let names: &[&str] = if *name == "actuator_gainprm" {
+            &["actuator_gainprm", "actuator_biasprm"]
+        } else {
+            &[name]
+        };
         for n in names {
             let (own, odd) = (field(&model, n), field(other, n));
-            let rows: Vec<f32> =
-                (0..worlds).flat_map(|w| if w % 3 == 0 { odd.clone() } else { own.clone() }).collect();
+            let rows: Vec<f32> = (0..worlds)
+                .flat_map(|w| if w % 3 == 0 { odd.clone() } else { own.clone() })
+                .collect();
             e.set_world_tables(n, &rows).expect("tables");
         }
         start(&mut e);
         e.step_n(100);
         let mixed = bits(&e);
         for (m, every) in [(&model, false), (other, true)] {
-            let mut alone = BatchedEngine::new(m.clone(), 1, &Options::default()).expect("an engine");
+            let mut alone =
+                BatchedEngine::new(m.clone(), 1, &Options::default()).expect("an engine");
             start(&mut alone);
             alone.step_n(100);
             let bits = bits(&alone);
@@ -221,7 +239,9 @@ fn bad_requests_are_refused_with_what_to_do() {
     let model = models::pile();
     let mut e = BatchedEngine::new(model.clone(), 2, &Options::default()).expect("an engine");
     let text = |r: Result<(), sim_batch::EngineError>| r.expect_err("a refusal").to_string();
-    assert!(text(e.set_state(&[0.0; 3], &[], &[])).contains("qpos has 3 numbers; 2 worlds need 168"));
+    assert!(
+        text(e.set_state(&[0.0; 3], &[], &[])).contains("qpos has 3 numbers; 2 worlds need 168")
+    );
     assert!(text(e.set_world_tables("mass", &[])).contains("body_mass"));
     assert!(text(e.set_world_tables("gravity", &[0.0; 5])).contains("6 are due"));
     assert!(text(e.set_world_tables("gravity", &[f32::NAN; 6])).contains("not finite at number 0"));
@@ -231,7 +251,11 @@ fn bad_requests_are_refused_with_what_to_do() {
 
 #[test]
 fn what_is_out_of_scope_is_refused_by_name() {
-    let body = |inner: &str| format!("<worldbody><body name='b'><freejoint/><geom name='g' type='sphere' size='.1'/>{inner}</body></worldbody>");
+    let body = |inner: &str| {
+        format!(
+            "<worldbody><body name='b'><freejoint/><geom name='g' type='sphere' size='.1'/>{inner}</body></worldbody>"
+        )
+    };
     let slide = "<worldbody><body name='b'><joint name='j' type='slide'/><geom name='g' type='sphere' size='.1'/></body></worldbody>";
     let cases: Vec<(String, &str)> = vec![
         (format!("<option cone='elliptic'/>{}", body("")), "elliptic cone"),

@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
     let module = context.load_module(Ptx::from_binary(compiled.code))?;
-    let (step, scratch) = (module.load_function("batch_step")?, module.load_function("batch_scratch")?);
+    let (step, scratch) =
+        (module.load_function("batch_step")?, module.load_function("batch_scratch")?);
     println!("{} on {}, {steps} steps", path, context.name()?);
     println!("worlds | ms/step | worlds/s | worlds whose bits differ from the CPU's");
     for worlds in [64usize, 256, 1024, 4096, 16384] {
@@ -41,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (fields, ints) = (stream.clone_htod(fields)?, stream.clone_htod(ints)?);
         let (floats, mut table) = (stream.clone_htod(floats)?, stream.clone_htod(table)?);
         let mut sizes = stream.alloc_zeros::<i64>(2)?;
-        let single = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
+        let single =
+            LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
         let mut launch = stream.launch_builder(&scratch);
         launch.arg(&fields).arg(&ints).arg(&floats).arg(&mut sizes);
         // SAFETY: the kernel's own parameters.
@@ -81,9 +83,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let ms = clock.elapsed().as_secs_f64() * 1e3 / f64::from(steps);
         engine.step_n(steps as usize);
         let (ours, theirs) = (columns(&engine.qpos(), worlds), stream.clone_dtoh(&qpos)?);
-        let differ = |w: usize| (0..model.nq()).any(|i| {
-            ours[i * worlds + w].to_bits() != theirs[i * worlds + w].to_bits()
-        });
+        let differ = |w: usize| {
+            (0..model.nq())
+                .any(|i| ours[i * worlds + w].to_bits() != theirs[i * worlds + w].to_bits())
+        };
         let odd = (0..worlds).filter(|w| differ(*w)).count();
         println!("{worlds:6} | {ms:8.3} | {:9.0} | {odd}", worlds as f64 / ms * 1e3);
     }

@@ -68,7 +68,12 @@ pub fn source() -> String {
     out
 }
 
-fn inline(text: &str, step: &(&'static str, &'static str), done: &mut Vec<&'static str>, out: &mut String) {
+fn inline(
+    text: &str,
+    step: &(&'static str, &'static str),
+    done: &mut Vec<&'static str>,
+    out: &mut String,
+) {
     for line in text.lines() {
         let name = line.trim().strip_prefix("#include \"").and_then(|l| l.strip_suffix('"'));
         let header = name.and_then(|n| HEADERS.iter().chain([step]).find(|h| h.0 == n));

@@ -31,7 +31,8 @@ fn ptx_and_a_cubin_come_out_of_nvrtc() {
     println!("PTX {} bytes, cubin {} bytes", ptx.code.len(), cubin.code.len());
     // The kernels' own lines, and any function that spills.
     for line in cubin.log.lines() {
-        let spills = line.contains("spill") && !line.contains(" 0 bytes spill stores, 0 bytes spill loads");
+        let spills =
+            line.contains("spill") && !line.contains(" 0 bytes spill stores, 0 bytes spill loads");
         if line.contains("Used") || line.contains("entry function") || spills {
             println!("{}", line.trim());
         }

@@ -86,7 +86,12 @@ impl Noise {
     }
 }
 
-fn starts(model: &Model, worlds: usize, fallen: bool, threads: usize) -> Result<Vec<Start>, Box<dyn Error>> {
+fn starts(
+    model: &Model,
+    worlds: usize,
+    fallen: bool,
+    threads: usize,
+) -> Result<Vec<Start>, Box<dyn Error>> {
     let mut b = model.compiled().batch(worlds, threads)?;
     b.reset();
     if fallen {
@@ -135,7 +140,11 @@ impl Clock {
     }
 }
 
-fn time_batch(e: &mut BatchedEngine, starts: &[Start], steps: usize) -> Result<Spent, Box<dyn Error>> {
+fn time_batch(
+    e: &mut BatchedEngine,
+    starts: &[Start],
+    steps: usize,
+) -> Result<Spent, Box<dyn Error>> {
     let flat = |k: usize| -> Vec<f32> {
         starts.iter().flat_map(|s| s[k].iter().map(|v| *v as f32)).collect()
     };
@@ -154,8 +163,9 @@ fn time_mujoco(b: &mut Batch, starts: &[Start], steps: usize) -> Spent {
     let set = |b: &mut Batch| {
         b.reset();
         for (w, s) in starts.iter().enumerate() {
-            for (k, c) in
-                [Component::Positions, Component::Velocities, Component::Controls].into_iter().enumerate()
+            for (k, c) in [Component::Positions, Component::Velocities, Component::Controls]
+                .into_iter()
+                .enumerate()
             {
                 b.part(w, c).copy_from_slice(&s[k]);
             }

@@ -88,7 +88,10 @@ pub fn features(implicit: bool) -> Arc<Model> {
     let xml = FEATURES
         .replace("<option ", &format!("<option integrator=\"{integrator}\" "))
         // MuJoCo has no ellipsoid against capsules and boxes but through its general routine.
-        .replace("condim=\"4\" priority=\"1\"", "condim=\"4\" priority=\"1\" contype=\"0\" conaffinity=\"2\"")
+        .replace(
+            "condim=\"4\" priority=\"1\"",
+            "condim=\"4\" priority=\"1\" contype=\"0\" conaffinity=\"2\"",
+        )
         .replace("euler=\"0.02 0.03 0\"", "euler=\"0.02 0.03 0\" contype=\"3\"")
         .replace("condim=\"1\"/>", "condim=\"1\" contype=\"0\" conaffinity=\"2\"/>");
     let xml = xml.replace("<pair geom1=\"lf\" geom2=\"rf\"", "<pair geom1=\"lf\" geom2=\"rl\"");
@@ -99,8 +102,11 @@ pub fn features(implicit: bool) -> Arc<Model> {
 pub fn pile() -> Arc<Model> {
     let mut bodies = String::new();
     for i in 0..12 {
-        let geom = ["type=\"box\" size=\".1 .08 .06\"", "type=\"sphere\" size=\".09\"", "type=\"capsule\" size=\".06 .1\""]
-            [i % 3];
+        let geom = [
+            "type=\"box\" size=\".1 .08 .06\"",
+            "type=\"sphere\" size=\".09\"",
+            "type=\"capsule\" size=\".06 .1\"",
+        ][i % 3];
         let (x, y, z) = (0.12 * (i % 2) as f64, 0.1 * (i % 4) as f64, 0.15 + 0.16 * (i / 2) as f64);
         bodies += &format!(
             "<body pos=\"{x} {y} {z}\" euler=\"{} {} 20\"><freejoint/><geom {geom} mass=\"1\"/></body>",
@@ -124,7 +130,8 @@ pub fn hinge_field() -> Arc<Model> {
             i
         );
     }
-    let xml = format!("<mujoco><option timestep=\"0.004\"/><worldbody>{bodies}</worldbody></mujoco>");
+    let xml =
+        format!("<mujoco><option timestep=\"0.004\"/><worldbody>{bodies}</worldbody></mujoco>");
     Arc::new(Model::from_text(&xml).expect("the hinge field"))
 }
 
@@ -136,7 +143,8 @@ pub fn all() -> Vec<(&'static str, Arc<Model>)> {
         ("pile", pile()),
         ("hinge field", hinge_field()),
     ];
-    let published = [("humanoid", humanoid()), ("Go1", go1()), ("T1", t1()), ("vehicle", vehicle())];
+    let published =
+        [("humanoid", humanoid()), ("Go1", go1()), ("T1", t1()), ("vehicle", vehicle())];
     found.extend(published.into_iter().filter_map(|(name, m)| Some((name, m?))));
     found
 }
