@@ -23,26 +23,38 @@ fn single(v: impl IntoIterator<Item = f64>) -> Vec<f32> {
     v.into_iter().map(|x| x as f32).collect()
 }
 
+/// Velocities of one world's dofs at the start: MuJoCo takes a free joint's linear velocity in the world and
+/// its angular velocity in the body's frame, and a hinge's as the turn against what it hangs on.
+pub fn start_velocities(scene: &Scene) -> Vec<f32> {
+    let mut qvel = Vec::new();
+    for index in tree_order(scene) {
+        let body = &scene.bodies[index];
+        if let Some(hinge) = hinge_of(scene, index) {
+            let base = hinge.parent.map_or([0.0; 3], |p| scene.bodies[p].angular_velocity);
+            let turn = |i: usize| hinge.axis[i] * (body.angular_velocity[i] - base[i]);
+            qvel.push((0..3).map(turn).sum());
+        } else {
+            qvel.extend(body.linear_velocity);
+            qvel.extend(body.pose().to_local(body.angular_velocity));
+        }
+    }
+    single(qvel)
+}
+
 impl Start {
-    /// Positions are the model's reference; MuJoCo takes a free joint's linear velocity in the world and
-    /// its angular velocity in the body's frame, and a hinge's as the turn against what it hangs on.
+    /// Positions are the model's reference.
     pub(crate) fn scene(compiled: &Compiled, scene: &Scene) -> Self {
-        let mut qvel = Vec::new();
         let mut number = vec![0; scene.bodies.len()];
         for (k, index) in tree_order(scene).into_iter().enumerate() {
             number[index] = k + 1;
-            let body = &scene.bodies[index];
-            if let Some(hinge) = hinge_of(scene, index) {
-                let base = hinge.parent.map_or([0.0; 3], |p| scene.bodies[p].angular_velocity);
-                let turn = |i: usize| hinge.axis[i] * (body.angular_velocity[i] - base[i]);
-                qvel.push((0..3).map(turn).sum());
-            } else {
-                qvel.extend(body.linear_velocity);
-                qvel.extend(body.pose().to_local(body.angular_velocity));
-            }
         }
         let bodies = scene.dynamic_bodies().map(|(i, _)| number[i]).collect();
-        Start { qpos: single(compiled.f64s("qpos0")), qvel: single(qvel), ctrl: Vec::new(), bodies }
+        Start {
+            qpos: single(compiled.f64s("qpos0")),
+            qvel: start_velocities(scene),
+            ctrl: Vec::new(),
+            bodies,
+        }
     }
 
     /// A keyframe of a robot's model.

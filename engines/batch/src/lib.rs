@@ -7,3 +7,4 @@ mod worlds;
 
 pub use adapter::BatchAdapter;
 pub use mjcf::mjcf;
+pub use worlds::start_velocities;
