@@ -25,6 +25,7 @@ unsafe extern "C" {
         error: *mut c_char,
         size: c_int,
     ) -> *mut RawModel;
+    fn batch_load_binary(buffer: *const c_void, size: c_int) -> *mut RawModel;
     fn batch_delete_model(m: *mut RawModel);
     fn batch_model_array(
         m: *const RawModel,
@@ -176,6 +177,17 @@ impl Compiled {
     pub fn from_text(xml: &str) -> Result<Self, String> {
         let length = c_int::try_from(xml.len()).map_err(|_| "the model is too long".to_owned())?;
         Self::compile(xml.as_ptr().cast(), length)
+    }
+
+    /// A model in the binary format of the MuJoCo that is linked.
+    pub fn from_binary(bytes: &[u8]) -> Result<Self, String> {
+        let size = c_int::try_from(bytes.len()).map_err(|_| "the model is too long".to_owned())?;
+        // SAFETY: a live buffer of that size; MuJoCo checks what is in it.
+        let m = unsafe { batch_load_binary(bytes.as_ptr().cast(), size) };
+        if m.is_null() {
+            return Err(format!("no model in MuJoCo {}'s binary format", version()));
+        }
+        Ok(Self(m))
     }
 
     /// Compiles an MJCF file with what it refers to. The error is MuJoCo's.

@@ -29,6 +29,11 @@ mjModel* batch_compile(const char* source, int length, char* error, int size) {
   mj_deleteVFS(&vfs);
   return m;
 }
+// A model in MuJoCo's binary format.
+mjModel* batch_load_binary(const void* buffer, int size) {
+  mju_user_warning = no_warning;
+  return mj_loadModelBuffer(buffer, size);
+}
 void batch_delete_model(mjModel* m) { mj_deleteModel(m); }
 
 #undef MJ_M
