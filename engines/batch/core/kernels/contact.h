@@ -7,6 +7,7 @@ template <class F> struct Tally {
     typedef typename Lane<F>::Mask Mask;
     F contacts, rows;
     Mask overflow;
+    Mask seen[KEY_BITS];  // groups of contacts, by the body that moves or by the pair
 };
 
 FN int rows_of(int dim) { return dim == 1 ? 1 : 2 * (dim - 1); }
@@ -30,6 +31,9 @@ FN void add_point(const Model& m, Work<F>& w, Tally<F>& t, int pair, typename La
     int p = w.npoint++;
     t.rows = t.rows + sel_(mask, F(rows), F(0.0f));
     t.contacts = t.contacts + sel_(mask, F(1.0f), F(0.0f));
+    int body = m.I[m.i_pair_body + pair];
+    int group = body >= 0 ? KEY_BITS - 1 - body % (KEY_BITS * 3 / 4) : pair % (KEY_BITS / 4);
+    t.seen[group] = or_(t.seen[group], mask);
     V3<F> zero = {F(0.0f), F(0.0f), F(0.0f)};
     V3<F> t1, t2;
     n = sel3(mask, n, V3<F>{F(1.0f), F(0.0f), F(0.0f)});

@@ -26,7 +26,10 @@ enum { MIX_MAX, MIX_FIRST, MIX_SECOND, MIX_OWN };
 enum { JNT_FREE, JNT_BALL, JNT_SLIDE, JNT_HINGE };
 enum { ACT_CTRL_LIMIT = 1, ACT_FORCE_LIMIT = 2, ACT_GAIN_AFFINE = 4, ACT_BIAS_AFFINE = 8 };
 // What a world is told after a step.
-enum { INFO_CONTACTS, INFO_ROWS, INFO_ITERATIONS, INFO_FLAGS, INFO_COUNT };
+// The key is a bit for each group of contacts that the world has: worlds with like keys do like work.
+enum { INFO_CONTACTS, INFO_ROWS, INFO_ITERATIONS, INFO_FLAGS, INFO_KEY, INFO_COUNT };
+// A float holds so many bits of a whole number.
+#define KEY_BITS 24
 enum { FLAG_OVERFLOW = 1, FLAG_NOT_FINITE = 2 };
 // Basis directions of a contact at most: normal, two tangents, torsion, two rolling.
 #define MOST_DIM 6

@@ -112,6 +112,7 @@ template <class F> FN void forward(const Model& m, const State<F>& s, Work<F>& w
     t.contacts = F(0.0f);
     t.rows = F(0.0f);
     t.overflow = Lane<F>::none();
+    for (int k = 0; k < KEY_BITS; k++) t.seen[k] = Lane<F>::none();
     kinematics(m, s, w);
     bias_forces(m, s, w);
     mass_matrix(m, s, w);
@@ -131,6 +132,9 @@ template <class F> FN void forward(const Model& m, const State<F>& s, Work<F>& w
     s.info[INFO_CONTACTS] = t.contacts;
     s.info[INFO_ROWS] = t.rows + (f32)m.nfric;
     s.info[INFO_ITERATIONS] = iterations;
+    F key = F(0.0f);
+    for (int k = 0; k < KEY_BITS; k++) key = key + sel_(t.seen[k], F((f32)(1 << k)), F(0.0f));
+    s.info[INFO_KEY] = key;
 }
 
 template <class F> FN void step_block(const Model& m, const State<F>& s, Work<F>& w, typename Lane<F>::Mask valid) {

@@ -7,6 +7,9 @@ use rayon::prelude::*;
 use std::fmt;
 use std::sync::Arc;
 
+/// Steps after which worlds are brought together anew.
+const REGROUP: usize = 16;
+
 /// How an engine is set up.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -72,6 +75,10 @@ pub struct BatchedEngine {
     /// One block's for all, or every block's own.
     pub(crate) table: Worlds,
     pub(crate) own_tables: bool,
+    /// Where each world is: worlds that touch alike are brought together.
+    pub(crate) slots: Vec<u32>,
+    /// Steps since that was done.
+    since: usize,
     kernel: Kernel,
     scratch: Vec<Aligned>,
     pool: Option<rayon::ThreadPool>,
@@ -168,9 +175,11 @@ impl BatchedEngine {
             ctrl: of(nu),
             warm: of(nv),
             qacc: of(nv),
-            info: of(4),
+            info: of(5),
             table,
             own_tables: false,
+            slots: (0..worlds as u32).collect(),
+            since: 0,
             kernel,
             scratch,
             pool,
@@ -242,9 +251,9 @@ impl BatchedEngine {
         self.check("qpos", qpos.len(), self.qpos.per)?;
         self.check("qvel", qvel.len(), self.qvel.per)?;
         self.check("ctrl", ctrl.len(), self.ctrl.per)?;
-        self.qpos.set_rows(qpos);
-        self.qvel.set_rows(qvel);
-        self.ctrl.set_rows(ctrl);
+        self.qpos.set_rows(qpos, &self.slots);
+        self.qvel.set_rows(qvel, &self.slots);
+        self.ctrl.set_rows(ctrl, &self.slots);
         self.forget();
         Ok(())
     }
@@ -252,14 +261,14 @@ impl BatchedEngine {
     /// Sets controls (worlds, nu), world by world.
     pub fn set_ctrl(&mut self, ctrl: &[f32]) -> Result<(), EngineError> {
         self.check("ctrl", ctrl.len(), self.ctrl.per)?;
-        self.ctrl.set_rows(ctrl);
+        self.ctrl.set_rows(ctrl, &self.slots);
         Ok(())
     }
 
     /// Sets the accelerations that the solver starts from (worlds, nv), world by world.
     pub fn set_warmstart(&mut self, qacc: &[f32]) -> Result<(), EngineError> {
         self.check("warmstart", qacc.len(), self.warm.per)?;
-        self.warm.set_rows(qacc);
+        self.warm.set_rows(qacc, &self.slots);
         Ok(())
     }
 
@@ -270,10 +279,52 @@ impl BatchedEngine {
 
     /// `n` steps of every world.
     pub fn step_n(&mut self, n: usize) {
-        let steps = i32::try_from(n).unwrap_or(i32::MAX);
-        if steps == 0 {
+        let mut left = n;
+        while left > 0 {
+            if self.since >= REGROUP {
+                self.regroup();
+            }
+            let now = left.min(REGROUP - self.since);
+            self.advance(now as i32);
+            self.since += now;
+            left -= now;
+        }
+    }
+
+    /// Brings worlds together that have the same contacts, as far as sorting by their keys does. A block's
+    /// work is what any of its worlds needs; no world's results depend on it.
+    fn regroup(&mut self) {
+        self.since = 0;
+        if self.lanes == Lanes::One || self.worlds <= self.lanes.width() {
             return;
         }
+        let key = |slot: u32| self.info.get(slot as usize, 4) as u32;
+        let mut order: Vec<(u32, u32)> =
+            self.slots.iter().enumerate().map(|(w, slot)| (key(*slot), w as u32)).collect();
+        order.sort_unstable();
+        let mut to = vec![0; self.worlds];
+        for (slot, (_, world)) in order.iter().enumerate() {
+            to[*world as usize] = slot as u32;
+        }
+        let from = std::mem::replace(&mut self.slots, to);
+        let parts = [
+            &mut self.qpos,
+            &mut self.qvel,
+            &mut self.ctrl,
+            &mut self.warm,
+            &mut self.qacc,
+            &mut self.info,
+        ];
+        for part in parts {
+            part.permute(&from, &self.slots);
+        }
+        if self.own_tables {
+            self.table.permute(&from, &self.slots);
+        }
+    }
+
+    /// `steps` steps of every world where it is.
+    fn advance(&mut self, steps: i32) {
         let width = self.lanes.width();
         let worlds = self.worlds;
         let blocks = worlds.div_ceil(width);
@@ -331,7 +382,7 @@ impl BatchedEngine {
     /// The kernel's forward pass of the block that holds a world, without a change of state.
     pub(crate) fn forward_block(&self, world: usize, found: &mut crate::kernel::Found) -> Aligned {
         let width = self.lanes.width();
-        let block = world / width;
+        let block = self.slots[world] as usize / width;
         let part = |from: &Worlds| {
             let n = from.offset(1);
             let mut to = Aligned::new(n.max(1));
@@ -379,22 +430,22 @@ impl BatchedEngine {
 
     /// Positions, world by world.
     pub fn qpos(&self) -> Vec<f32> {
-        self.qpos.rows(self.worlds)
+        self.qpos.rows(&self.slots)
     }
 
     /// Velocities, world by world.
     pub fn qvel(&self) -> Vec<f32> {
-        self.qvel.rows(self.worlds)
+        self.qvel.rows(&self.slots)
     }
 
     /// Accelerations of the last step, world by world.
     pub fn qacc(&self) -> Vec<f32> {
-        self.qacc.rows(self.worlds)
+        self.qacc.rows(&self.slots)
     }
 
     /// Controls, world by world.
     pub fn ctrl(&self) -> Vec<f32> {
-        self.ctrl.rows(self.worlds)
+        self.ctrl.rows(&self.slots)
     }
 
     /// Positions and velocities.
@@ -404,7 +455,7 @@ impl BatchedEngine {
 
     /// What the last step found in a world, and its flags.
     pub fn report(&self, world: usize) -> Report {
-        let at = |i: usize| self.info.get(world, i);
+        let at = |i: usize| self.info.get(self.slots[world] as usize, i);
         let flags = at(3) as i32;
         Report {
             contacts: at(0) as usize,

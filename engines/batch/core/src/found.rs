@@ -93,8 +93,9 @@ impl BatchedEngine {
     /// MuJoCo's kinematics in float64.
     pub fn motion(&self, world: usize, bodies: &[usize]) -> Vec<BodyMotion> {
         assert!(world < self.worlds, "world {world} of {}", self.worlds);
+        let slot = self.slots[world] as usize;
         let row = |a: &crate::lanes::Worlds| -> Vec<f64> {
-            (0..a.per).map(|i| f64::from(a.get(world, i))).collect()
+            (0..a.per).map(|i| f64::from(a.get(slot, i))).collect()
         };
         let mut data = self.model.compiled.data();
         data.set("qpos", &row(&self.qpos));
@@ -127,7 +128,7 @@ impl BatchedEngine {
         f.lim_mask = lim_masks.as_mut_ptr();
         let scratch = self.forward_block(world, &mut f);
         let width = self.lanes.width();
-        let l = Lane { width, lane: world % width };
+        let l = Lane { width, lane: self.slots[world] as usize % width };
         let (nb, nv, ng) = (t.get("nbody"), t.get("nv"), t.get("ngeom"));
         // SAFETY: the kernel's arrays of these sizes, in scratch memory that is alive to the end.
         let out = unsafe {
@@ -195,7 +196,12 @@ impl BatchedEngine {
         for i in 0..t.get("nfric") {
             let dof = t.ints[t.get("i_fric_dof") + i] as usize;
             let at = t.get("s_fric") + 2 * i;
-            row(dof, 1.0, t.floats[at + 1], -(t.floats[at] * self.qvel.get(world, dof)));
+            row(
+                dof,
+                1.0,
+                t.floats[at + 1],
+                -(t.floats[at] * self.qvel.get(self.slots[world] as usize, dof)),
+            );
         }
         let mut limits = 0;
         for (k, mask) in masks.iter().enumerate().take(f.nlim as usize) {

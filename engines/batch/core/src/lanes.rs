@@ -44,38 +44,44 @@ impl Worlds {
         Self { data: Aligned::new(blocks * per * width), per, width }
     }
 
-    fn at(&self, world: usize, i: usize) -> usize {
-        (world / self.width * self.per + i) * self.width + world % self.width
+    fn at(&self, slot: usize, i: usize) -> usize {
+        (slot / self.width * self.per + i) * self.width + slot % self.width
     }
 
-    pub(crate) fn get(&self, world: usize, i: usize) -> f32 {
-        self.data.slice()[self.at(world, i)]
+    pub(crate) fn get(&self, slot: usize, i: usize) -> f32 {
+        self.data.slice()[self.at(slot, i)]
     }
 
-    pub(crate) fn set(&mut self, world: usize, i: usize, v: f32) {
-        let at = self.at(world, i);
+    pub(crate) fn set(&mut self, slot: usize, i: usize, v: f32) {
+        let at = self.at(slot, i);
         self.data.slice_mut()[at] = v;
     }
 
-    /// World by world.
-    pub(crate) fn rows(&self, worlds: usize) -> Vec<f32> {
-        let mut out = Vec::with_capacity(worlds * self.per);
-        for w in 0..worlds {
-            out.extend((0..self.per).map(|i| self.get(w, i)));
+    /// World by world; `slots` says where each world is.
+    pub(crate) fn rows(&self, slots: &[u32]) -> Vec<f32> {
+        let mut out = Vec::with_capacity(slots.len() * self.per);
+        for slot in slots {
+            out.extend((0..self.per).map(|i| self.get(*slot as usize, i)));
         }
         out
     }
 
     /// From values world by world.
-    pub(crate) fn set_rows(&mut self, rows: &[f32]) {
+    pub(crate) fn set_rows(&mut self, rows: &[f32], slots: &[u32]) {
         if self.per == 0 {
             return;
         }
-        for (w, row) in rows.chunks_exact(self.per).enumerate() {
+        for (slot, row) in slots.iter().zip(rows.chunks_exact(self.per)) {
             for (i, v) in row.iter().enumerate() {
-                self.set(w, i, *v);
+                self.set(*slot as usize, i, *v);
             }
         }
+    }
+
+    /// Moves each world from one slot to another.
+    pub(crate) fn permute(&mut self, from: &[u32], to: &[u32]) {
+        let rows = self.rows(from);
+        self.set_rows(&rows, to);
     }
 
     /// Where a block's values begin.

@@ -73,6 +73,7 @@ impl BatchedEngine {
         let begin = self.model.tables.get(field);
         let turn = self.model.compiled.f64s("body_iquat");
         for (w, row) in values.chunks_exact(len).enumerate() {
+            let slot = self.slots[w] as usize;
             for (e, v) in row.chunks_exact(given).enumerate() {
                 let v: Vec<f64> = v.iter().map(|x| f64::from(*x)).collect();
                 let kept_values = match name {
@@ -81,7 +82,7 @@ impl BatchedEngine {
                     _ => v,
                 };
                 for (k, x) in kept_values.iter().enumerate() {
-                    self.table.set(w, begin + e * kept + k, *x as f32);
+                    self.table.set(slot, begin + e * kept + k, *x as f32);
                 }
             }
         }
