@@ -53,7 +53,7 @@ template <class F> struct Work {
     // friction loss and limits
     Arr<F> fa, fv, la, lv, lD, lc;
     // contact points
-    Arr<F> dist, pos, axes, J, D, mu, aref, ja, jv, facet, facet_v;
+    Arr<F> dist, pos, axes, J, D, mu, aref, ja, jv;
     Mask* lim_mask;
     Mask* pt_mask;
     i32* lim;       // limits in play

@@ -102,7 +102,7 @@ template <class F, int DIM> FN void contact_point(const Model& m, const State<F>
     F beyond = sel_(mask, w.dist[p] - soft[SOFT_MARGIN], F(0.0f));
     F imp = impedance(soft, beyond), diag = F(soft[PAIR_WEIGHT]);
     if (DIM > 1) diag = fma_(mu[1] * mu[1], diag, diag) * (mu[1] * mu[1] * (2.0f * m.S[m.s_opt + OPT_INV_IMPRATIO]));
-    // The regularisation's floor applies to the row before it is shared among the pyramid's edges.
+    // All edges of a pyramid share one regularisation, from the weight of its first pair.
     w.D[p] = sel_(mask, stiffness(imp, diag), F(0.0f));
     for (int k = 0; k < DIM; k++) w.aref[MOST_DIM * p + k] = sel_(mask, vel[k] * soft[SOFT_B], F(0.0f));
     w.aref[MOST_DIM * p] = w.aref[MOST_DIM * p] + beyond * imp * soft[SOFT_K];
