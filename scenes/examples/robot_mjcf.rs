@@ -10,5 +10,6 @@ fn main() {
     let scenario = sim_scenes::find(scenario).expect("a scenario");
     let timestep = timestep.parse().expect("a timestep");
     let scene = scenario.generate_from(1, 0, timestep, Some(&files)).expect("a scene");
-    println!("{}", scene.robot.expect("a scenario with a robot").model);
+    let model = scene.robot.expect("a scenario with a robot").model;
+    writeln!(std::io::stdout(), "{model}").expect("standard output");
 }
