@@ -1,4 +1,5 @@
 //! The MJCF of a robot's scene: `robot_mjcf SCENARIO TIMESTEP MODEL.xml [KEYS.xml]`.
+use std::io::Write as _;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
