@@ -10,6 +10,7 @@ pub(crate) mod help;
 pub(crate) mod log;
 pub(crate) mod new;
 pub(crate) mod pin;
+mod pin_python;
 pub(crate) mod plan;
 pub(crate) mod query;
 pub(crate) mod repeat;

@@ -14,6 +14,7 @@ pub(crate) fn stages() -> Vec<Box<dyn Stage>> {
         Box::new(sim_stage_render::Render),
         Box::new(sim_stage_report::Report),
         Box::new(sim_stage_protocol::ProtocolKind),
+        Box::new(sim_stage_batch_protocol::BatchProtocolKind),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! `sim-pipe pin`: rewrites an engine's pin, its adapter's manifest and lock to another version.
 
+use crate::commands::pin_python;
 use crate::error::{CliError, CliResult, exit};
 use crate::global::Global;
 use crate::text;
@@ -15,16 +16,23 @@ use toml_edit::{DocumentMut, value};
 #[derive(Debug, Args)]
 pub(crate) struct PinArgs {
     /// Engine name: a folder below engines/
-    engine: String,
-    /// The version to pin
-    version: String,
+    pub(super) engine: String,
+    /// The version to pin [default: the one that is pinned, with --lock]
+    #[arg(required_unless_present = "lock")]
+    version: Option<String>,
+    /// Version of another package that an adapter in Python requires, as NAME=VERSION
+    #[arg(long = "package", value_parser = crate::commands::run::key_value, value_name = "NAME=VERSION")]
+    pub(super) packages: Vec<(String, String)>,
+    /// Write the lock of an adapter in Python anew
+    #[arg(long)]
+    pub(super) lock: bool,
     /// Version of a crate whose number is not the engine's, as NAME=VERSION [default: the newest one that
     /// says, in its build metadata, that it binds the engine's version]
     #[arg(long = "crate", value_parser = crate::commands::run::key_value, value_name = "NAME=VERSION")]
     crates: Vec<(String, String)>,
     /// Only say what would change
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Project's root [default: the nearest folder at or above this one with engines/]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -53,13 +61,22 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         let line = text[..span.start].lines().count().max(1);
         CliError::new(exit::PIPELINE, format!("{}:{line}: {message}", pin_path.display()))
     })?;
+    let version = args.version.as_ref().unwrap_or(&pin.engine.version);
+    if let Some(python) = &pin.python {
+        return pin_python::run(&root, &pin_path, &text, (&pin, python), version, args);
+    }
+    if args.lock || !args.packages.is_empty() {
+        let message =
+            format!("--lock and --package: the adapter of {} is not in Python", args.engine);
+        return Err(CliError::new(exit::USAGE, message));
+    }
     let crate_dir = root.join(&pin.source.crate_dir);
     let manifest_path = crate_dir.join("Cargo.toml");
     let lock_path = crate_dir.join("Cargo.lock");
     let manifest_text = fs::read_to_string(&manifest_path)?;
 
-    if args.version == pin.engine.version && args.crates.is_empty() {
-        text::say(&format!("{} is at {} already", args.engine, args.version));
+    if *version == pin.engine.version && args.crates.is_empty() {
+        text::say(&format!("{} is at {version} already", args.engine));
         return Ok(exit::OK);
     }
     let chosen: BTreeMap<&str, &str> =
@@ -72,8 +89,8 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         let message = format!("--crate {other}: the pin of {} {names}", args.engine);
         return Err(CliError::new(exit::USAGE, message));
     }
-    let (manifest, versions) = rewrite_manifest(&manifest_text, &pin, &chosen, &args.version)?;
-    let new_pin = rewrite_pin(&text, &pin, &args.version)?;
+    let (manifest, versions) = rewrite_manifest(&manifest_text, &pin, &chosen, version)?;
+    let new_pin = rewrite_pin(&text, &pin, version)?;
 
     // Everything is tried on copies; only when all of it worked are the files replaced.
     let scratch = tempfile::tempdir()?;
@@ -100,8 +117,8 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         .hint("nothing was changed; `cargo info CRATE` lists the versions there are"));
     }
     let lock = fs::read(copy.join("Cargo.lock"))?;
-    for (name, version) in &versions {
-        bound_as_asked(&lock, name, version, &args.version)?;
+    for (name, number) in &versions {
+        bound_as_asked(&lock, name, number, version)?;
     }
     let before = fs::read(&lock_path).unwrap_or_default();
     let files = [
@@ -114,15 +131,15 @@ pub(crate) fn run(_: &Global, args: &PinArgs) -> CliResult {
         fs::write(&tmp, bytes)?;
         fs::rename(&tmp, path)?;
     }
-    for (name, version) in &versions {
-        text::say(&format!("{name} = {version}"));
+    for (name, number) in &versions {
+        text::say(&format!("{name} = {number}"));
     }
     text::say(&format!(
         "{}{} {} → {}; lock {} → {}",
         if args.dry_run { "would change " } else { "" },
         args.engine,
         pin.engine.version,
-        args.version,
+        version,
         Digest::of(&before).short(),
         Digest::of(&lock).short()
     ));

@@ -25,6 +25,7 @@ mod pipeline_errors;
 mod power_loss;
 mod profile;
 mod provenance;
+mod python_engines;
 mod random_kills;
 mod render;
 mod repeats;
@@ -33,6 +34,7 @@ mod robots;
 mod sandbox;
 mod scale;
 mod settled;
+mod snake;
 mod sources;
 mod store_faults;
 mod tampering;
@@ -40,6 +42,7 @@ mod texts;
 mod together;
 mod trees;
 mod vehicle;
+mod vehicle_batch;
 
 /// A file that no `mod` names is a test that never runs.
 #[test]

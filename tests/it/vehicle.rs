@@ -21,6 +21,11 @@ protocol = "scenes/vehicle/m1.toml"
 config = "scenes/vehicle/vehicle.toml"
 published = "scenes/vehicle/published.csv"
 inputs.engine = "plant"
+
+[[stage]]
+name = "site"
+kind = "report"
+inputs.protocols = "m1/verdict"
 "#;
 
 fn names(list: &Value) -> Vec<&str> {
@@ -33,7 +38,14 @@ fn names(list: &Value) -> Vec<&str> {
 fn the_published_verdict_comes_out() {
     let env = TestEnv::with_pipeline(PIPELINE);
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["engines/vehicle", "scenes/vehicle"] {
+    for folder in [
+        "engines/vehicle",
+        "engines/mujoco-c",
+        "engines/protocol",
+        "engines/recording",
+        "scenes/vehicle",
+        "scenes/protocol",
+    ] {
         copy(&repository.join(folder), &env.path(folder));
     }
     let out = cmd(&env, &["run", "pipeline.toml"]).run();
@@ -67,6 +79,23 @@ fn the_published_verdict_comes_out() {
     assert_eq!(report["published"]["values"], 229);
     assert_eq!(report["published"]["equal"], 229, "{:#}", report["published"]);
 
+    // Whoever has only the page can say why 0.010 s was rejected, and the catalog says the same.
+    let page = env.path("out/it-vehicle/protocols/m1.html");
+    let page = std::fs::read_to_string(page).expect("a page");
+    for words in [
+        "0.005\u{a0}s is selected: the largest of 3 steps of which every check holds.",
+        "0.01\u{a0}s is rejected: 5 of 172 checks fail, in contact_stress.",
+        "229 of 229 published values came out to the last digit that was published.",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let sql = "select count(*) n, count(*) filter (not passed) failed, min(check_id) filter (not passed) id
+        from protocol_checks join actions using (key, generation) where latest and candidate = 0.01
+        and key = (select key from protocols where label = 'm1/verdict' order by generation limit 1)";
+    let out = cmd(&env, &["query", "--format", "csv", sql]).run();
+    let row = "172,5,absolute.contact_stress.minimum_steady_wheel_contact_coverage.at_least";
+    assert!(out.expect(0).stdout.contains(row), "{out}");
+
     let identity = report["protocol"]["identity"].clone();
     let path = env.path("scenes/vehicle/m1.toml");
     let text = std::fs::read_to_string(&path).expect("read");
@@ -75,7 +104,7 @@ fn the_published_verdict_comes_out() {
     let changed = word + &text.replacen("limit = 0.75", "limit = 0.74", 9);
     std::fs::write(&path, changed).expect("write");
     let out = cmd(&env, &["run", "pipeline.toml"]).run();
-    assert!(out.expect(0).stderr.contains("1 ran"), "{out}");
+    assert!(out.expect(0).stderr.contains("2 ran"), "the verdict and the site: {out}");
     let changed = json(&env, "m1/verdict", "report.json");
     assert_ne!(changed["protocol"]["identity"], identity);
     assert_eq!(

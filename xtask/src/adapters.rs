@@ -12,17 +12,27 @@ pub(crate) struct Adapter {
     pin: String,
 }
 
-/// All adapters: folders of engines/ with an engine.toml, by name.
+/// All adapters that are programs of their own: folders of engines/ with an engine.toml, by name. Those in
+/// Python share [`host`].
 pub(crate) fn all() -> Result<Vec<Adapter>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(shell::root().join("engines"))? {
         let dir = entry?.path();
         let Ok(pin) = std::fs::read_to_string(dir.join("engine.toml")) else { continue };
+        if pin.lines().any(|line| line == "[python]") {
+            continue;
+        }
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         found.push(Adapter { name, dir, pin });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// The library that adapters in Python load: a workspace of its own, too.
+pub(crate) fn host() -> Adapter {
+    let name = "python/host".to_owned();
+    Adapter { dir: shell::root().join("engines").join(&name), name, pin: String::new() }
 }
 
 impl Adapter {

@@ -49,7 +49,7 @@ pub(crate) fn test(args: &[String]) -> Result<ExitCode> {
 
 fn fmt() -> Result<()> {
     shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
-    for adapter in adapters::all()? {
+    for adapter in adapters::all()?.into_iter().chain([adapters::host()]) {
         shell::run(adapter.cargo(&["fmt", "--check"])?.env_remove("CARGO_TARGET_DIR"))?;
     }
     Ok(())
@@ -67,7 +67,7 @@ fn unit() -> Result<()> {
 }
 
 fn engines() -> Result<()> {
-    for adapter in adapters::all()? {
+    for adapter in adapters::all()?.into_iter().chain([adapters::host()]) {
         shell::say(&format!("-- {}", adapter.name));
         for features in adapter.builds() {
             let args = [&["test", "--locked", "--no-fail-fast"], features].concat();

@@ -62,7 +62,7 @@ fn registry(root: &Path, found: &mut Findings) -> Result<()> {
     for scenario in folders(&root.join("scenes"))? {
         let dir = root.join("scenes").join(&scenario);
         // A crate of its own is what a protocol compares, not a scenario.
-        if matches!(scenario.as_str(), "src" | "target" | "tests" | "examples")
+        if matches!(scenario.as_str(), "src" | "target" | "tests" | "examples" | "protocol")
             || dir.join("model/Cargo.toml").is_file()
         {
             continue;
@@ -83,10 +83,13 @@ fn adapters(root: &Path, found: &mut Findings) -> Result<()> {
         let line = text.lines().find(|l| l.starts_with("rust-version = "));
         line.map(|l| l["rust-version = ".len()..].to_owned())
     };
-    for adapter in crate::adapters::all()? {
+    let host = crate::adapters::host();
+    for adapter in crate::adapters::all()?.into_iter().chain([host]) {
         let name = &adapter.name;
         // A plant is stepped by a protocol; it has no loop that a yardstick could stand beside.
-        let parts: &[&str] = if adapter.steps_scenes()? {
+        let parts: &[&str] = if name == "python/host" {
+            &["Cargo.toml", "Cargo.lock", "tests/host.rs"]
+        } else if adapter.steps_scenes()? {
             &["Cargo.toml", "Cargo.lock", "examples/hand_loop.rs", "tests/adapter.rs"]
         } else {
             &["Cargo.toml", "Cargo.lock", "tests/plant.rs"]

@@ -22,6 +22,9 @@ const BY_RECORD: &[&str] = &[
     "memory",
     "memory_snapshots",
     "device_time",
+    "protocols",
+    "protocol_checks",
+    "protocol_metrics",
     "logs",
 ];
 

@@ -3,6 +3,7 @@
 
 use fs_err as fs;
 use sim_model::Conditions;
+use std::sync::{Mutex, PoisonError};
 
 /// Above this share of the machine's CPU time used by others, an observation is marked.
 const OTHER_LOAD: f64 = 0.05;
@@ -16,6 +17,65 @@ struct Ticks {
     stolen: u64,
     total: u64,
     own: u64,
+}
+
+/// Counters since a moment from which on nothing but measured actions ran, and what those used. An
+/// action that is too short for the kernel's ticks is seen with the ones before it.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet(Mutex<Option<Since>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    ticks: Ticks,
+    /// CPU time of the measured actions since, ms.
+    cpu_ms: f64,
+}
+
+impl Quiet {
+    /// Something else ran: what it used is not told from what others use.
+    pub(crate) fn disturbed(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Shares of others and of the hypervisor up to now, where they can be told.
+    fn shares(&self, before: &Ticks, now: &Ticks, action_cpu_ms: f64) -> Option<(f64, f64)> {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = since.unwrap_or(Since { ticks: *before, cpu_ms: 0.0 });
+        let all = Since { cpu_ms: earlier.cpu_ms + action_cpu_ms, ..earlier };
+        // A window of a second is short enough to be about this action.
+        let long = now.since(&all.ticks).total as f64 >= ticks_per_second() * cpus();
+        *since = Some(if long { Since { ticks: *now, cpu_ms: 0.0 } } else { all });
+        let alone = now.since(before).shares(action_cpu_ms);
+        alone.or_else(|| now.since(&all.ticks).shares(all.cpu_ms))
+    }
+}
+
+impl Ticks {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(before.busy),
+            stolen: self.stolen.saturating_sub(before.stolen),
+            total: self.total.saturating_sub(before.total),
+            own: self.own.saturating_sub(before.own),
+        }
+    }
+
+    /// Shares of others and of the hypervisor. Ticks are coarse: below 20 of them a ratio says nothing.
+    fn shares(&self, actions_cpu_ms: f64) -> Option<(f64, f64)> {
+        let total = self.total as f64;
+        let mine = self.own as f64 + actions_cpu_ms / 1000.0 * ticks_per_second();
+        let others = ((self.busy as f64 - mine) / total).clamp(0.0, 1.0);
+        (total >= 20.0).then(|| (others, self.stolen as f64 / total))
+    }
+}
+
+fn ticks_per_second() -> f64 {
+    // SAFETY: sysconf takes no pointers.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64
+}
+
+fn cpus() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64)
 }
 
 /// Taken before the action; [`Before::after`] makes the conditions.
@@ -42,7 +102,7 @@ impl Before {
     }
 
     /// `action_cpu_ms` is the CPU time of the action's own processes.
-    pub(crate) fn after(self, action_cpu_ms: f64) -> Conditions {
+    pub(crate) fn after(self, action_cpu_ms: f64, quiet: &Quiet) -> Conditions {
         let mut c = Conditions {
             governor: self.governor,
             load_before: self.load,
@@ -54,21 +114,15 @@ impl Before {
             },
             ..Conditions::default()
         };
-        if let (Some(a), Some(b)) = (self.ticks, ticks()) {
-            let total = b.total.saturating_sub(a.total) as f64;
-            // SAFETY: sysconf takes no pointers.
-            let hz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64;
-            let mine = (b.own.saturating_sub(a.own)) as f64 + action_cpu_ms / 1000.0 * hz;
-            let others = (b.busy.saturating_sub(a.busy)) as f64 - mine;
-            // Ticks are coarse: below 20 of them the ratio says nothing.
-            if total >= 20.0 {
-                c.other_load = Some((others / total).clamp(0.0, 1.0));
-                c.stolen = Some((b.stolen.saturating_sub(a.stolen)) as f64 / total);
-            }
+        if let (Some(a), Some(b)) = (self.ticks, ticks())
+            && let Some((others, stolen)) = quiet.shares(&a, &b, action_cpu_ms)
+        {
+            c.other_load = Some(others);
+            c.stolen = Some(stolen);
         }
-        // Too short to count ticks: the load before it is what is known. One of it may be our own
-        // action before this one.
-        let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+        // The first short ones: the load before it is what is known. One of it may be our own action
+        // before this one.
+        let cpus = cpus();
         if c.other_load.is_none()
             && let Some(x) = c.load_before.filter(|x| *x > 1.0 + 0.3 * cpus)
         {
@@ -138,4 +192,38 @@ fn mhz() -> Option<f64> {
 fn throttled() -> Option<u64> {
     let path = "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count";
     fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(total: u64, busy: u64) -> Ticks {
+        Ticks { busy, stolen: 0, total, own: 0 }
+    }
+
+    /// Ten actions of 20 ms, each too short by itself: the fifth is long enough with those before it.
+    #[test]
+    fn short_actions_are_seen_together() {
+        let hz = ticks_per_second();
+        let quiet = Quiet::default();
+        // Two processors: 4 ticks of 10 ms pass in 20 ms; ours keeps one of them busy.
+        let each = (0.02 * hz) as u64;
+        let mut known = Vec::new();
+        for i in 0..10 {
+            let (before, after) =
+                (at(2 * each * i, each * i), at(2 * each * (i + 1), each * (i + 1)));
+            known.push(quiet.shares(&before, &after, 20.0).map(|(others, _)| others));
+        }
+        let first = 20_u64.div_ceil(2 * each) - 1;
+        assert!(known[..first as usize].iter().all(Option::is_none), "{known:?}");
+        assert!(known[first as usize..].iter().all(|k| *k == Some(0.0)), "{known:?}");
+        // Another process that takes the other processor is seen; our own build in between is not blamed.
+        let (before, after) = (at(1000, 500), at(1000 + 2 * each, 500 + 2 * each));
+        quiet.disturbed();
+        assert_eq!(quiet.shares(&before, &after, 20.0), None);
+        let later = at(1000 + 40, 500 + 40);
+        let (others, _) = quiet.shares(&after, &later, 1000.0 * 18.0 / hz).unwrap();
+        assert!((others - 0.5).abs() < 0.06, "{others}");
+    }
 }

@@ -4,7 +4,7 @@ use crate::action_dir::{self, SourceChanged};
 use crate::ahead::Ahead;
 use crate::allocation;
 use crate::cancel::Cancel;
-use crate::conditions::Before;
+use crate::conditions::{Before, Quiet};
 use crate::error::{ExecError, Result};
 use crate::host_paths;
 use crate::outputs;
@@ -101,6 +101,8 @@ pub(crate) struct Context<'a> {
     pub(crate) sandbox: OnceLock<Sandbox>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) machine: MachineUse,
+    /// Since when nothing but measured actions ran.
+    pub(crate) quiet: Quiet,
 }
 
 /// This process's use of the machine, as other sim-pipe processes see it.
@@ -189,7 +191,8 @@ impl<'a> Context<'a> {
         // SAFETY: geteuid cannot fail.
         let uid = unsafe { libc::geteuid() };
         let lock = options.lock_folder.join(format!("sim-pipe-{uid}.lock"));
-        Self { resolver, options, sandbox: OnceLock::new(), cancel, machine: MachineUse::new(lock) }
+        let (sandbox, machine) = (OnceLock::new(), MachineUse::new(lock));
+        Self { resolver, options, sandbox, cancel, machine, quiet: Quiet::default() }
     }
 }
 
@@ -428,7 +431,13 @@ impl Context<'_> {
         if finished.stopped == Some(Stop::Cancelled) {
             return Ok(Done::Interrupted);
         }
-        let conditions = before.map(|b| b.after(finished.ended.cpu_ms));
+        let conditions = match before {
+            Some(before) => Some(before.after(finished.ended.cpu_ms, &self.quiet)),
+            None => {
+                self.quiet.disturbed();
+                None
+            }
+        };
 
         let mut warnings = Vec::new();
         let (mut status, mut reason) =

@@ -11,26 +11,32 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: adapter describe | adapter run JOB.json OUT_DIR";
 
-/// `adapter describe` and `adapter run JOB.json OUT_DIR`.
-///
-/// Exits with 0 where a description was printed or a `result.json` was written, whatever its
-/// outcome; with 1 where none could be, and 2 for a wrong command line.
+/// `adapter describe` and `adapter run JOB.json OUT_DIR`, with the arguments and the standard output of
+/// this process; see [`serve`].
 pub fn main_with(engine: &dyn Engine) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    ExitCode::from(serve(engine, &arguments, &mut std::io::stdout()))
+}
+
+/// Does what the arguments ask for; a description goes to `stdout`.
+///
+/// Gives the exit code: 0 where a description was printed or a `result.json` was written, whatever
+/// its outcome; 1 where none could be, and 2 for a wrong command line.
+pub fn serve(engine: &dyn Engine, arguments: &[OsString], stdout: &mut dyn Write) -> u8 {
     let words: Vec<&OsString> = arguments.iter().collect();
     let done = match words[..] {
-        [command] if command == "describe" => describe(engine),
+        [command] if command == "describe" => describe(engine, stdout),
         [command, job, out] if command == "run" => run(engine, Path::new(job), Path::new(out)),
         _ => {
             eprintln!("{USAGE}");
-            return ExitCode::from(2);
+            return 2;
         }
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(reason) => {
             eprintln!("{reason}");
-            ExitCode::FAILURE
+            1
         }
     }
 }
@@ -55,9 +61,9 @@ pub fn asks_for_robot() -> bool {
     head.is_some_and(|head| head.robot.is_some())
 }
 
-fn describe(engine: &dyn Engine) -> Result<(), String> {
+fn describe(engine: &dyn Engine, stdout: &mut dyn Write) -> Result<(), String> {
     let text = serde_json::to_string_pretty(&engine.describe()).map_err(|e| e.to_string())?;
-    writeln!(std::io::stdout(), "{text}").map_err(|e| format!("standard output: {e}"))
+    writeln!(stdout, "{text}").map_err(|e| format!("standard output: {e}"))
 }
 
 fn run(engine: &dyn Engine, job_file: &Path, out: &Path) -> Result<(), String> {

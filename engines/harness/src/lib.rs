@@ -15,8 +15,9 @@ mod robot;
 mod run;
 
 pub use accuracy::{Motion, accuracy, needs_velocities};
-pub use cli::{asks_for_robot, main_with};
+pub use cli::{asks_for_robot, main_with, serve};
 pub use engine::{Engine, EngineError, Profiled, Simulation};
 pub use files::write_atomically;
 pub use gates::{FinalState, digest, judge};
+pub use memory::{Reading, read as read_memory};
 pub use run::run_job;

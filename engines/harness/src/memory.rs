@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 /// Current and peak resident memory of this process, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
-    pub(crate) current: u64,
-    pub(crate) peak: u64,
+pub struct Reading {
+    /// Resident now, shared pages included.
+    pub current: u64,
+    /// Most that was resident since the process was launched.
+    pub peak: u64,
 }
 
 /// Reads VmRSS and VmHWM, KiB, as bytes. The only allocation is the text of an error.
 #[cfg(target_os = "linux")]
-pub(crate) fn read() -> Result<Reading, String> {
+pub fn read() -> Result<Reading, String> {
     use std::io::Read;
     let mut buffer = [0_u8; 8192];
     let mut file = std::fs::File::open("/proc/self/status").map_err(|e| e.to_string())?;
@@ -30,7 +32,7 @@ pub(crate) fn read() -> Result<Reading, String> {
 
 /// No counter is known for this system yet.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read() -> Result<Reading, String> {
+pub fn read() -> Result<Reading, String> {
     Err("no memory counter is implemented for this operating system".into())
 }
 
@@ -61,6 +63,7 @@ struct Samples {
 
 /// A running sampler.
 pub(crate) struct Sampler {
+    read: Reader,
     stop: Sender<()>,
     thread: JoinHandle<Samples>,
     interval_ms: u32,
@@ -69,9 +72,12 @@ pub(crate) struct Sampler {
     error: Option<String>,
 }
 
+/// What reads the counters; `read`, but where a test breaks it.
+pub(crate) type Reader = fn() -> Result<Reading, String>;
+
 impl Sampler {
-    /// Starts the thread; it aims at one sample every `interval_ms`.
-    pub(crate) fn start(interval_ms: u32) -> Result<Self, String> {
+    /// Starts the thread; it aims at one sample of `read` every `interval_ms`.
+    pub(crate) fn start(interval_ms: u32, read: Reader) -> Result<Self, String> {
         let (stop, stopped) = channel::<()>();
         let interval = Duration::from_millis(interval_ms.into());
         let sample = move || {
@@ -101,12 +107,12 @@ impl Sampler {
         let thread = std::thread::Builder::new().name("memory".into()).spawn(sample);
         let thread = thread.map_err(|e| format!("no sampling thread: {e}"))?;
         let snapshots = Vec::with_capacity(5);
-        Ok(Sampler { stop, thread, interval_ms, snapshots, peak: None, error: None })
+        Ok(Sampler { read, stop, thread, interval_ms, snapshots, peak: None, error: None })
     }
 
     /// Reads the counters at a boundary between two phases.
     pub(crate) fn snapshot(&mut self, phase: SnapshotPhase) {
-        let reading = read();
+        let reading = (self.read)();
         let value = reading.as_ref().ok();
         self.snapshots.push(MemorySnapshot {
             phase,
@@ -119,8 +125,8 @@ impl Sampler {
         }
     }
 
-    /// Stops the thread and reports. A counter that could not be read even once makes its
-    /// metric unavailable; nothing is made up.
+    /// Stops the thread and reports. A counter that once could not be read makes its metric
+    /// unavailable; nothing is made up.
     pub(crate) fn finish(self, completed_steps: u64) -> MemoryReport {
         drop(self.stop);
         let samples = self.thread.join().unwrap_or_else(|_| Samples {
@@ -172,7 +178,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_sampler_sees_an_allocation() {
-        let mut sampler = Sampler::start(1).unwrap();
+        let mut sampler = Sampler::start(1, read).unwrap();
         sampler.snapshot(SnapshotPhase::BeforeSetup);
         let block = vec![1_u8; 64 << 20];
         std::thread::sleep(Duration::from_millis(50));

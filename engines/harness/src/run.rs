@@ -5,7 +5,7 @@ use crate::capture::{capture, compare};
 use crate::engine::{Engine, EngineError, Simulation};
 use crate::files::write_atomically;
 use crate::gates::{FinalState, digest, judge};
-use crate::memory::Sampler;
+use crate::memory::{self, Reader, Sampler};
 use crate::profile::{no_device, profile};
 use crate::robot::check_start;
 use sim_engine_protocol::{
@@ -26,9 +26,20 @@ const PROBE_STEPS: u64 = 2;
 /// Runs a job whose scene lies in `folder` and writes everything but `result.json` to `out`.
 /// Whatever happens inside, a panic included, becomes an outcome.
 pub fn run_job(engine: &dyn Engine, job: &Job, folder: &Path, out: &Path) -> JobResult {
+    run_with(engine, job, folder, out, memory::read)
+}
+
+/// [`run_job`] with what reads the memory counters.
+pub(crate) fn run_with(
+    engine: &dyn Engine,
+    job: &Job,
+    folder: &Path,
+    out: &Path,
+    counters: Reader,
+) -> JobResult {
     let description = engine.describe();
     let mut result = blank(&description, job);
-    let work = || execute(engine, &description, job, folder, out, &mut result);
+    let work = || execute(engine, &description, job, folder, out, counters, &mut result);
     let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload
             .downcast_ref::<String>()
@@ -80,6 +91,7 @@ fn execute(
     job: &Job,
     folder: &Path,
     out: &Path,
+    counters: Reader,
     result: &mut JobResult,
 ) -> Result<(), EngineError> {
     job.validate().map_err(|list| problems("job", &list))?;
@@ -102,7 +114,9 @@ fn execute(
     result.worlds = worlds;
 
     let mut sampler = match job.mode {
-        Mode::Memory => Some(Sampler::start(job.sample_interval_ms).map_err(EngineError::failed)?),
+        Mode::Memory => {
+            Some(Sampler::start(job.sample_interval_ms, counters).map_err(EngineError::failed)?)
+        }
         _ => None,
     };
     let mut snapshot = |phase| sampler.iter_mut().for_each(|s| s.snapshot(phase));

@@ -7,6 +7,7 @@ use sim_engine_protocol::{
 };
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls in order, so the tests can see the phases.
 type Log = Rc<RefCell<Vec<String>>>;
@@ -172,10 +173,14 @@ fn job(mode: Mode) -> Job {
 
 /// The result, and the folder it was made in.
 fn go(toy: &Toy, job: &Job) -> (JobResult, tempfile::TempDir) {
+    go_with(toy, job, memory::read)
+}
+
+fn go_with(toy: &Toy, job: &Job, counters: Reader) -> (JobResult, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let text = serde_json::to_vec(&scene()).unwrap();
     std::fs::write(folder.path().join("scene.json"), text).unwrap();
-    let result = run_job(toy, job, folder.path(), folder.path());
+    let result = run_with(toy, job, folder.path(), folder.path(), counters);
     assert_eq!(result.contradictions(), Ok(()), "{result:?}");
     (result, folder)
 }
@@ -222,6 +227,34 @@ fn a_memory_run_has_five_snapshots_and_no_sample() {
     assert_eq!(result.gpu_memory, Some(GpuMemory::NotApplicable));
     let (timed, _folder) = go(&Toy::default(), &job(Mode::Timed));
     assert_eq!(result.final_state_digest, timed.final_state_digest);
+}
+
+/// P116: the result stands without the one metric whose counter broke, whether it broke at once or
+/// in the middle.
+#[test]
+fn a_counter_that_breaks_costs_its_own_metric_only() {
+    let broken: Reader = || Err("/proc/self/status has no VmRSS".into());
+    let once: Reader = || {
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        match CALLS.fetch_add(1, Ordering::SeqCst) {
+            2 => Err("VmHWM is \"12 pages\"".into()),
+            _ => memory::read(),
+        }
+    };
+    let whole = go(&Toy::default(), &job(Mode::Memory)).0;
+    for (reader, reason) in [(broken, "has no VmRSS"), (once, "12 pages")] {
+        let result = go_with(&Toy::default(), &job(Mode::Memory), reader).0;
+        assert_eq!(result.outcome, whole.outcome);
+        assert_eq!((result.steps, &result.gates), (whole.steps, &whole.gates));
+        assert_eq!(result.final_state_digest, whole.final_state_digest);
+        assert_eq!(result.gpu_memory, whole.gpu_memory);
+        assert!(result.phases.setup_ns.is_some() && result.phases.readback_ns.is_some());
+        let memory = result.memory.unwrap();
+        assert_eq!(memory.snapshots.len(), 5);
+        let ram = &memory.metrics[0];
+        assert!(ram.unavailable.as_ref().unwrap().contains(reason), "{ram:?}");
+        assert_eq!((ram.peak_bytes, ram.sampled_peak_bytes), (None, None));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Whether a model is that of a configuration. Every mismatch is refused, by name.
 
-use crate::ffi::{Data, Geom, Joint, Kind, Model};
+use sim_mujoco_c::{Data, Geom, Joint, Kind, Model};
 use sim_vehicle::config::Config;
 use sim_vehicle::mjcf::WHEELS;
 
@@ -13,6 +13,8 @@ pub struct Layout {
     pub wheels: [usize; 4],
     /// Velocity of each wheel's spin.
     pub spin: [usize; 4],
+    /// Its angle.
+    pub spin_angle: [usize; 4],
     /// Position of each steering joint, left first.
     pub steer: [usize; 2],
     /// Steering actuators, left first.
@@ -72,8 +74,8 @@ pub fn check(model: &Model, config: &Config) -> Result<Layout, String> {
     if joints != 7 {
         return Err(format!("the model has {joints} joints, not 7"));
     }
-    let (on, rear_axle) = model.site(site);
-    if on != chassis {
+    let rear_axle = model.site(site);
+    if rear_axle.body != chassis {
         return Err("the site `rear_axle_reference` is not on the chassis".to_owned());
     }
     let angle = config.actuator.max_steering_angle_rad;
@@ -143,10 +145,11 @@ pub fn check(model: &Model, config: &Config) -> Result<Layout, String> {
         ground,
         wheels: geoms,
         spin: spins.map(|i| all[i].dof),
+        spin_angle: spins.map(|i| all[i].qpos),
         steer: steer.map(|i| all[i].qpos),
         steering,
         drive,
-        rear_axle,
+        rear_axle: rear_axle.position,
     })
 }
 

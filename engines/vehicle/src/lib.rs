@@ -1,5 +1,5 @@
 //! The four-wheel vehicle on MuJoCo's C interface.
 
 pub mod check;
-pub mod ffi;
 pub mod plant;
+pub mod replay;

@@ -1,7 +1,7 @@
 //! The plant on the real library: what its loader refuses, what actions become, what it rejects.
 
+use sim_mujoco_c::{Kind, Model};
 use sim_plant_vehicle::check::{check, substeps};
-use sim_plant_vehicle::ffi::{Kind, Model};
 use sim_plant_vehicle::plant::Plant;
 use sim_vehicle::config::Config;
 use sim_vehicle::mjcf::mjcf;

@@ -21,17 +21,86 @@ struct Library {
     links: Vec<String>,
 }
 
-pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
-    let crate_dir: String = arg(request, "crate")?;
-    let paths: Vec<String> = arg(request, "paths")?;
-    let bin: String = arg(request, "bin")?;
-    let work = dir.join("tmp/source");
-    copy(&input(request, dir, "crate")?, &work.join(&crate_dir))?;
-    for (i, path) in paths.iter().enumerate() {
-        copy(&input(request, dir, &format!("path{i}"))?, &work.join(path))?;
+/// Sources laid out for a build, and how cargo is called there.
+pub(crate) struct Workshop {
+    crate_dir: PathBuf,
+    name: String,
+    vendor: PathBuf,
+    target: PathBuf,
+    flags: Vec<String>,
+    env: BTreeMap<String, String>,
+}
+
+impl Workshop {
+    /// Lays out the crate of a request and its path dependencies as in the project.
+    pub(crate) fn prepare(request: &Request, dir: &Path) -> Result<Self, StageError> {
+        let name: String = arg(request, "crate")?;
+        let paths: Vec<String> = arg(request, "paths")?;
+        let work = dir.join("tmp/source");
+        copy(&input(request, dir, "crate")?, &work.join(&name))?;
+        for (i, path) in paths.iter().enumerate() {
+            copy(&input(request, dir, &format!("path{i}"))?, &work.join(path))?;
+        }
+        let crates: Vec<String> = std::iter::once(&name).chain(&paths).cloned().collect();
+        stop_workspace_search(&work, &crates)?;
+        let vendor = input(request, dir, "vendor")?;
+        let real = fs::canonicalize(&vendor).at(&vendor)?;
+        let mut flags = vec![
+            format!("--remap-path-prefix={}=/build", work.display()),
+            format!("--remap-path-prefix={}=/vendor", vendor.display()),
+            format!("--remap-path-prefix={}=/vendor", real.display()),
+        ];
+        flags.extend(optional_arg::<Vec<String>>(request, "rustflags")?.unwrap_or_default());
+        let env = optional_arg(request, "env")?.unwrap_or_default();
+        let target = dir.join("tmp/target");
+        Ok(Self { crate_dir: work.join(&name), name, vendor, target, flags, env })
     }
-    let crates: Vec<String> = std::iter::once(&crate_dir).chain(&paths).cloned().collect();
-    stop_workspace_search(&work, &crates)?;
+
+    /// Fills in the folders that the environment of the build names.
+    fn name_folders(&mut self, lib: &Path, include: &Path) {
+        for value in self.env.values_mut() {
+            *value = value.replace("{lib}", &lib.display().to_string());
+            *value = value.replace("{include}", &include.display().to_string());
+        }
+    }
+
+    /// `cargo build --release ARGS`, offline; `what` is what the error names.
+    pub(crate) fn cargo(&self, args: &[&str], what: &str) -> Result<(), StageError> {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args(["build", "--release", "--frozen", "--offline"])
+            .args(args)
+            .arg("--config")
+            .arg("source.crates-io.replace-with=\"vendored\"")
+            .arg("--config")
+            .arg(format!("source.vendored.directory={:?}", self.vendor.display().to_string()))
+            .current_dir(&self.crate_dir)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CARGO_TERM_COLOR", "never")
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags.join("\u{1f}"))
+            .envs(&self.env);
+        let status = cargo
+            .status()
+            .map_err(|e| StageError::Failed(format!("`cargo` could not be started: {e}")))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(StageError::Failed(format!(
+            "`cargo build` of {what} in {} ended with {status}; the log has its messages",
+            self.name
+        )))
+    }
+
+    /// Where cargo left a file.
+    pub(crate) fn built(&self, file: &str) -> PathBuf {
+        self.target.join("release").join(file)
+    }
+}
+
+pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
+    let bin: String = arg(request, "bin")?;
+    let mut workshop = Workshop::prepare(request, dir)?;
     let include = dir.join("tmp/include");
     let out_bin = dir.join("out/bin");
     fs::create_dir_all(&out_bin).at(&out_bin)?;
@@ -43,53 +112,24 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             unpack(&archive, &library, &out_bin)?;
         }
     }
-
-    let vendor = input(request, dir, "vendor")?;
-    let target = dir.join("tmp/target");
-    let mut flags = vec![
-        format!("--remap-path-prefix={}=/build", work.display()),
-        format!("--remap-path-prefix={}=/vendor", vendor.display()),
-        format!("--remap-path-prefix={}=/vendor", fs::canonicalize(&vendor).at(&vendor)?.display()),
-    ];
-    flags.extend(arg::<Vec<String>>(request, "rustflags")?);
-    let env = arg::<BTreeMap<String, String>>(request, "env")?;
-    let build = |bin: &str, features: &[String]| {
-        let mut cargo = Command::new("cargo");
-        cargo
-            .args(["build", "--release", "--frozen", "--offline", "--bin", bin])
-            .args(features)
-            .arg("--config")
-            .arg("source.crates-io.replace-with=\"vendored\"")
-            .arg("--config")
-            .arg(format!("source.vendored.directory={:?}", vendor.display().to_string()))
-            .current_dir(work.join(&crate_dir))
-            .env("CARGO_TARGET_DIR", &target)
-            .env("CARGO_INCREMENTAL", "0")
-            .env("CARGO_TERM_COLOR", "never")
-            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
-        for (name, value) in &env {
-            let value = value.replace("{lib}", &out_bin.display().to_string());
-            cargo.env(name, value.replace("{include}", &include.display().to_string()));
-        }
-        let status = cargo
-            .status()
-            .map_err(|e| StageError::Failed(format!("`cargo` could not be started: {e}")))?;
-        if !status.success() {
-            return Err(StageError::Failed(format!(
-                "`cargo build` of {bin} in {crate_dir} ended with {status}; the log has its messages"
-            )));
-        }
-        let built = target.join("release").join(bin);
+    workshop.name_folders(&out_bin, &include);
+    let build = |bin: &str, features: &[&str]| {
+        workshop.cargo(&[&["--bin", bin], features].concat(), bin)?;
+        let built = workshop.built(bin);
         fs::copy(&built, out_bin.join(bin)).at(&built)
     };
     build(&bin, &[])?;
     // The adapter is built and laid aside before features change what lies in the target folder.
     for also in optional_arg::<Vec<Also>>(request, "also")?.unwrap_or_default() {
-        let features = ["--no-default-features".to_owned(), "--features".to_owned()];
-        build(&also.bin, &[&features[..], &[also.features.join(",")]].concat())?;
+        build(&also.bin, &["--no-default-features", "--features", &also.features.join(",")])?;
     }
-    describe(&out_bin.join(&bin), dir)?;
+    describe(&mut Command::new(out_bin.join(&bin)), dir)?;
+    engine_json(request, dir, &bin)?;
+    Ok(ok())
+}
 
+/// Writes what an engine is, for whoever runs its program or reports on it.
+pub(crate) fn engine_json(request: &Request, dir: &Path, bin: &str) -> Result<(), StageError> {
     let keep = |name: &str| request.args.get(name).cloned().unwrap_or_default();
     let engine = serde_json::json!({
         "format": 1,
@@ -101,13 +141,15 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         "bin": format!("bin/{bin}"),
     });
     let path = dir.join("out/engine.json");
-    fs::write(&path, format!("{engine:#}\n")).at(&path)?;
-    Ok(ok())
+    fs::write(&path, format!("{engine:#}\n")).at(&path)
 }
 
 /// Runs the adapter once: one that cannot even say what it is must not enter the store.
-fn describe(adapter: &Path, dir: &Path) -> Result<(), StageError> {
-    let output = Command::new(adapter).arg("describe").output().at(adapter)?;
+pub(crate) fn describe(adapter: &mut Command, dir: &Path) -> Result<(), StageError> {
+    let output = adapter
+        .arg("describe")
+        .output()
+        .map_err(|e| StageError::Failed(format!("the adapter could not be started: {e}")))?;
     if !output.status.success() {
         return Err(StageError::Failed(format!(
             "the adapter was built, but `describe` ended with {}: {}",
@@ -122,7 +164,7 @@ fn describe(adapter: &Path, dir: &Path) -> Result<(), StageError> {
 }
 
 /// Copies sources, without what a build leaves in them.
-fn copy(from: &Path, to: &Path) -> Result<(), StageError> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), StageError> {
     fs::create_dir_all(to).at(to)?;
     for entry in fs::read_dir(from).at(from)? {
         let entry = entry.at(from)?;

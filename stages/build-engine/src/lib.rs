@@ -8,7 +8,11 @@
 //! ```
 
 mod build;
+pub mod environment;
 pub mod pin;
+mod python;
+
+pub use python::{Runtime, take_kernels};
 
 use pin::{EngineFile, FetchPin};
 use sim_model::action::Class;
@@ -18,7 +22,7 @@ use sim_model::kind::{
 use sim_model::request::{Request, StatusFile};
 use sim_model::value::Value;
 use sim_stage_fetch::FilePin;
-use sim_stage_sdk::{Stage, StageError};
+use sim_stage_sdk::{Stage, StageError, optional_arg};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -116,6 +120,9 @@ impl Kind for BuildEngine {
                 hint: None,
             }]);
         }
+        if file.python.is_some() {
+            return python::expand(&file, &folder, (&path, &text), cell, ctx);
+        }
         let mut drafts = vec![sim_stage_fetch::crates_draft(
             &engine,
             &file.source.crate_dir,
@@ -200,15 +207,10 @@ fn args(file: &EngineFile) -> BTreeMap<String, Value> {
             ]))
         })
         .collect();
-    let mut args = BTreeMap::from([
-        ("engine".to_owned(), Value::str(file.engine.name.as_str())),
-        ("title".to_owned(), Value::str(file.engine.title.as_str())),
-        ("version".to_owned(), Value::str(file.engine.version.as_str())),
-        ("order".to_owned(), Value::Int(file.engine.order)),
-        ("backends".to_owned(), texts(&file.engine.backends)),
+    let mut args = head_args(file);
+    args.extend([
         ("crate".to_owned(), Value::str(file.source.crate_dir.as_str())),
         ("paths".to_owned(), texts(&file.source.paths)),
-        ("bin".to_owned(), Value::str(file.source.bin.as_str())),
         ("env".to_owned(), map(&file.build.env)),
         ("rustflags".to_owned(), texts(&file.build.rustflags)),
         ("libraries".to_owned(), Value::List(libraries)),
@@ -226,8 +228,32 @@ fn args(file: &EngineFile) -> BTreeMap<String, Value> {
     args
 }
 
+/// What an engine says of itself, and its program.
+fn head_args(file: &EngineFile) -> BTreeMap<String, Value> {
+    let backends = file.engine.backends.iter().map(|b| Value::str(b.as_str())).collect();
+    BTreeMap::from([
+        ("engine".to_owned(), Value::str(file.engine.name.as_str())),
+        ("title".to_owned(), Value::str(file.engine.title.as_str())),
+        ("version".to_owned(), Value::str(file.engine.version.as_str())),
+        ("order".to_owned(), Value::Int(file.engine.order)),
+        ("backends".to_owned(), Value::List(backends)),
+        ("bin".to_owned(), Value::str(file.source.bin.as_str())),
+    ])
+}
+
 impl Stage for BuildEngine {
     fn run(&self, request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
-        build::run(request, dir)
+        // What is usual is no argument: an adapter that is a program of its own.
+        match optional_arg::<String>(request, "step")?.as_deref() {
+            None => build::run(request, dir),
+            Some(environment::STEP) => environment::run(request, dir),
+            Some(python::LIBRARY) => python::library(request, dir),
+            Some(python::ADAPTER) => python::adapter(request, dir),
+            Some(python::KERNELS) => python::kernels(request, dir),
+            Some(other) => Err(StageError::Argument {
+                name: "step".into(),
+                problem: format!("is `{other}`, which is no step of a build"),
+            }),
+        }
     }
 }

@@ -12,6 +12,9 @@ pub struct EngineFile {
     pub engine: EngineHead,
     /// What is compiled.
     pub source: Source,
+    /// Where the adapter is a module in Python; `source` is then the host library, and `source.bin` the
+    /// name of the program that starts the adapter.
+    pub python: Option<Python>,
     /// What is fetched besides crates.
     #[serde(default)]
     pub fetch: Vec<FetchPin>,
@@ -51,6 +54,28 @@ pub struct Source {
     pub paths: Vec<String>,
     /// Binary target.
     pub bin: String,
+}
+
+/// An adapter in Python.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Python {
+    /// Folder of what the adapters share, relative to the project's root.
+    pub package: String,
+    /// File of this adapter, a module that is laid into that package.
+    pub module: String,
+    /// The lock of its environment, relative to the project's root; engines with the same one share the
+    /// environment.
+    pub lock: String,
+    /// What the environment is resolved from: `NAME==VERSION` each.
+    pub requires: Vec<String>,
+    /// Whether what is compiled depends on the number of worlds. Default: true.
+    #[serde(default = "yes")]
+    pub compiles_by_worlds: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A file from a registry.
@@ -140,6 +165,16 @@ impl EngineFile {
                 return Err((message, at..at + library.from.len() + 9));
             }
         }
+        if let Some(python) = &file.python {
+            let name = python.module.rsplit('/').next().unwrap_or_default();
+            let stem = name.strip_suffix(".py").unwrap_or_default();
+            let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if stem.is_empty() || !stem.chars().all(word) {
+                let at = text.find(&python.module).unwrap_or(0);
+                let message = format!("`{}` is no module: its name is WORD.py", python.module);
+                return Err((message, at..at + python.module.len()));
+            }
+        }
         Ok(file)
     }
 }
@@ -168,5 +203,10 @@ mod tests {
         let (message, span) = EngineFile::parse(text).expect_err("wrong");
         assert!(message.contains("unknown field `versoin`"), "{message}");
         assert_eq!(&text[span], "versoin");
+        let pin = include_str!("../../../engines/mujoco_warp/engine.toml");
+        let (message, span) = EngineFile::parse(&pin.replace("mujoco_warp.py", "mujoco-warp.py"))
+            .expect_err("no module");
+        assert!(message.contains("is no module"), "{message}");
+        assert_eq!(span.len(), "engines/mujoco_warp/mujoco-warp.py".len());
     }
 }

@@ -6,6 +6,7 @@
 mod crates;
 mod file;
 mod index;
+mod wheels;
 
 use sim_model::action::Class;
 use sim_model::kind::{Cell, Draft, ExpandCtx, InputSpec, Kind, Param, ParamType, Place, Problem};
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub use crates::draft as crates_draft;
 pub use file::resolve_pypi;
 pub use index::{bound_version, crate_that_binds};
+pub use wheels::{Resolved, resolve as resolve_wheels};
 
 /// The kind.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,101 +1,145 @@
 //! The report of a protocol, `report.json`: every check with its value, its limit and whether it holds.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Format of the report.
-pub(crate) const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Report {
-    pub(crate) format: u32,
-    pub(crate) protocol: Head,
+/// The report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// What was compared.
+    pub protocol: Head,
     /// As the simulator has it; equal in all runs.
-    pub(crate) runtime: Runtime,
+    pub runtime: Runtime,
     /// By candidate, in the order of the protocol.
-    pub(crate) candidates: Vec<Candidate>,
-    pub(crate) selection: Selection,
+    pub candidates: Vec<Candidate>,
+    /// What is selected.
+    pub selection: Selection,
+    /// What the plant's model assumes, and what must not be concluded from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
     /// Beside published values, where some were given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) published: Option<Published>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Head {
-    pub(crate) name: String,
+/// Which protocol it is of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Name.
+    pub name: String,
     /// SHA-256 of the protocol, the configuration and the fingerprint of all code that computes a metric
     /// or a check: a changed schedule, threshold or metric changes it, whatever the name says.
-    pub(crate) identity: String,
-    pub(crate) source_fingerprint: String,
-    pub(crate) protocol_sha256: String,
-    pub(crate) config_sha256: String,
-    pub(crate) model_sha256: String,
-    pub(crate) candidates_s: Vec<f64>,
-    pub(crate) reference_s: f64,
-    pub(crate) repeats: u32,
+    pub identity: String,
+    /// Fingerprint of that code.
+    pub source_fingerprint: String,
+    /// SHA-256 of the protocol's file.
+    pub protocol_sha256: String,
+    /// SHA-256 of the configuration's file.
+    pub config_sha256: String,
+    /// SHA-256 of the model made from the configuration.
+    pub model_sha256: String,
+    /// Physics steps that were compared, s.
+    pub candidates_s: Vec<f64>,
+    /// The one that others are compared with, s.
+    pub reference_s: f64,
+    /// Runs of each scenario with each step.
+    pub repeats: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Runtime {
-    pub(crate) versions: Vec<String>,
-    pub(crate) model: serde_json::Value,
+/// The simulator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Runtime {
+    /// Versions that it said it has.
+    pub versions: Vec<String>,
+    /// Facts of the model, by name.
+    pub model: serde_json::Value,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Candidate {
-    pub(crate) timestep_s: f64,
-    pub(crate) passed: bool,
+/// A physics step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The step, s.
+    pub timestep_s: f64,
+    /// Whether every check holds.
+    pub passed: bool,
     /// Ids of the checks that fail.
-    pub(crate) failures: Vec<String>,
-    pub(crate) scenarios: Vec<ScenarioReport>,
-    pub(crate) symmetry: Vec<Check>,
-    pub(crate) convergence: Vec<Check>,
+    pub failures: Vec<String>,
+    /// By scenario, in the order of the protocol.
+    pub scenarios: Vec<ScenarioReport>,
+    /// Quantities that must mirror.
+    pub symmetry: Vec<Check>,
+    /// Differences to the reference step.
+    pub convergence: Vec<Check>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ScenarioReport {
-    pub(crate) scenario: String,
-    pub(crate) metrics: BTreeMap<String, f64>,
+/// What came of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioReport {
+    /// Its name.
+    pub scenario: String,
+    /// Metrics of the first repeat; units are in their names.
+    pub metrics: BTreeMap<String, f64>,
     /// SHA-256 of each repeat's telemetry.
-    pub(crate) telemetry_sha256: Vec<String>,
-    pub(crate) checks: Vec<Check>,
+    pub telemetry_sha256: Vec<String>,
+    /// Absolute gates and repeatability.
+    pub checks: Vec<Check>,
     /// Why a repeat ended early, where one did.
-    pub(crate) errors: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 /// A value that must hold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Check {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
     /// Unique within a candidate.
-    pub(crate) id: String,
-    pub(crate) metric: String,
-    pub(crate) operator: &'static str,
-    pub(crate) limit: f64,
+    pub id: String,
+    /// What is compared; its unit is in its name.
+    pub metric: String,
+    /// `==`, `<=` or `>=`.
+    pub operator: String,
+    /// What it is compared with.
+    pub limit: f64,
     /// Absent where it could not be computed; the check then fails.
-    pub(crate) value: Option<f64>,
-    pub(crate) passed: bool,
+    pub value: Option<f64>,
+    /// Whether it holds.
+    pub passed: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Selection {
-    pub(crate) rule: &'static str,
-    pub(crate) timestep_s: Option<f64>,
-    pub(crate) checks_per_candidate: usize,
+/// What is selected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Selection {
+    /// By which rule.
+    pub rule: String,
+    /// The step, s; none where none passes.
+    pub timestep_s: Option<f64>,
+    /// Checks of a candidate that is compared with the reference.
+    pub checks_per_candidate: usize,
 }
 
 /// How far the metrics are from published ones.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Published {
-    pub(crate) values: usize,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Published values.
+    pub values: usize,
     /// Those that agree to the digits that were published.
-    pub(crate) equal: usize,
-    pub(crate) missing: Vec<String>,
-    pub(crate) different: Vec<Different>,
+    pub equal: usize,
+    /// Those that nothing here is the value of.
+    pub missing: Vec<String>,
+    /// The others.
+    pub different: Vec<Different>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Different {
-    pub(crate) id: String,
-    pub(crate) published: f64,
-    pub(crate) value: f64,
+/// A value that is not the published one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Different {
+    /// Scenario, metric and step.
+    pub id: String,
+    /// As published.
+    pub published: f64,
+    /// As found.
+    pub value: f64,
 }

@@ -73,6 +73,13 @@ const INPUTS: &[InputSpec] = &[
         doc: "Trials to tabulate; failed ones are rows too.",
     },
     InputSpec {
+        name: "protocols",
+        required: false,
+        many: true,
+        doc: "Verdicts of `protocol` stages, such as `m1[*]/verdict`: every check with its limit and \
+              margin, why candidates failed, and what the runs did over time.",
+    },
+    InputSpec {
         name: "renders",
         required: false,
         many: true,

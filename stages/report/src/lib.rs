@@ -14,6 +14,7 @@ mod error;
 mod kind;
 mod load;
 mod number;
+mod protocol;
 mod replay;
 mod run;
 mod site;

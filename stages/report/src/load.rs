@@ -1,6 +1,7 @@
 //! Reads what the action was given: members, their results, records, logs and files.
 
 use crate::error::{At, ReportError};
+use crate::protocol::{self, Judged};
 use crate::replay::{self, Replay};
 use crate::trial::Trial;
 use sim_engine_protocol::JobResult;
@@ -57,7 +58,7 @@ pub(crate) struct Attachment {
     pub(crate) page: Option<String>,
 }
 
-/// A member of `renders` or `files` that gave nothing.
+/// A member of `protocols`, `renders` or `files` that gave nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     /// Label of the action.
@@ -77,6 +78,7 @@ pub(crate) struct Input {
     pub(crate) trials: Vec<Trial>,
     pub(crate) records: Vec<Record>,
     pub(crate) pages: Vec<Page>,
+    pub(crate) protocols: Vec<Judged>,
     pub(crate) replays: Vec<Replay>,
     pub(crate) renders: Vec<Attachment>,
     pub(crate) files: Vec<Attachment>,
@@ -134,6 +136,24 @@ pub(crate) fn load(request: &Request, dir: &Path) -> Result<Input, ReportError> 
         });
         page.trial.get_or_insert(input.trials.len());
         input.trials.push(trial);
+    }
+    for member in members(request, "protocols") {
+        let key = member.action.as_ref().and_then(|a| a.key);
+        let page = key.filter(|k| by_key.contains_key(k)).map(|k| k.to_string());
+        let missing = |outcome: &str, reason: &str| Missing {
+            label: member.label.clone(),
+            outcome: outcome.to_owned(),
+            reason: reason.to_owned(),
+            page: page.clone(),
+        };
+        let Some(path) = &member.path else {
+            input.missing.push(missing(&member.outcome, &member.reason));
+            continue;
+        };
+        match protocol::read(dir, &member, path, page.as_ref()) {
+            Ok(judged) => input.protocols.push(judged),
+            Err(problem) => input.missing.push(missing("unreadable", &problem)),
+        }
     }
     for (name, list) in [("renders", &mut input.renders), ("files", &mut input.files)] {
         for member in members(request, name) {

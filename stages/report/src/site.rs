@@ -18,6 +18,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("index.html", include_str!("../../../templates/index.html")),
     ("scene.html", include_str!("../../../templates/scene.html")),
     ("case.html", include_str!("../../../templates/case.html")),
+    ("protocol.html", include_str!("../../../templates/protocol.html")),
+    ("scenario.html", include_str!("../../../templates/scenario.html")),
     ("methods.html", include_str!("../../../templates/methods.html")),
     ("machine.html", include_str!("../../../templates/machine.html")),
     ("actions.html", include_str!("../../../templates/actions.html")),

@@ -5,12 +5,14 @@ mod curves;
 mod frame;
 mod precision;
 mod scale;
+mod series;
 mod strip;
 
 pub(crate) use curves::{Panel, Point, Series, panel};
 pub(crate) use frame::Frame;
 pub(crate) use precision::{DASHES, Frontier, Line, Mark, frontier, line_key};
 pub(crate) use scale::Scale;
+pub(crate) use series::{Plot, plot};
 pub(crate) use strip::{Dot, Sample, SampleLine, axis, samples, strip};
 
 use std::fmt::Write as _;

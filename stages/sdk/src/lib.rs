@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use sim_model::request::{PROTOCOL, Request, RequestInput, StageStatus, StatusFile};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Runs one kind.
 pub trait Stage: sim_model::kind::Kind {
@@ -102,6 +103,22 @@ pub fn engine_program(engine: &Path) -> Result<PathBuf, StageError> {
         Some(bin) if !bin.contains("..") && !bin.starts_with('/') => Ok(engine.join(bin)),
         _ => Err(StageError::Failed(format!("{} names no adapter", path.display()))),
     }
+}
+
+/// A command that starts the program of a built engine. Where the request has the inputs `environment`
+/// and `kernels`, the program is told where they lie: what an adapter in Python runs in, and what was
+/// compiled for it ahead.
+pub fn engine_command(request: &Request, dir: &Path, engine: &Path) -> Result<Command, StageError> {
+    let mut command = Command::new(engine_program(engine)?);
+    for (name, variable) in
+        [("environment", "SIM_ENGINE_ENVIRONMENT"), ("kernels", "SIM_ENGINE_CACHE")]
+    {
+        if request.inputs.contains_key(name) {
+            let path = input(request, dir, name)?;
+            command.env(variable, fs::canonicalize(&path).at(&path)?);
+        }
+    }
+    Ok(command)
 }
 
 /// Reads the request in `dir`, runs `stage`, writes `status.json`. The returned status is what was

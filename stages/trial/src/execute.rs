@@ -7,10 +7,9 @@ use sim_engine_protocol::{
 };
 use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_stage_sdk::{
-    IoContext, StageError, arg, engine_program, input, ok, one_line, optional_arg, status,
+    IoContext, StageError, arg, engine_command, input, ok, one_line, optional_arg, status,
 };
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 /// Files that an adapter may leave beside its result.
@@ -42,9 +41,9 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     let path = work.join("job.json");
     fs::write(&path, text + "\n").at(&path)?;
 
-    let adapter = engine_program(&engine)?;
+    let mut adapter = engine_command(request, dir, &engine)?;
     let start = Instant::now();
-    let exit = Command::new(&adapter)
+    let exit = adapter
         .arg("run")
         .arg(&path)
         .arg(&results)

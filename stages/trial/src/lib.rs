@@ -19,6 +19,7 @@ use sim_model::kind::{
 use sim_model::plan::{Origin, Series};
 use sim_model::request::{Request, StatusFile};
 use sim_model::value::Value;
+use sim_stage_build_engine::{Runtime, take_kernels};
 use sim_stage_sdk::{Stage, StageError};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,6 +41,9 @@ const LARGE: u64 = 100_000;
 const MAX_THREADS: u32 = 8;
 /// What a probe simulates: the least that every engine knows.
 const PROBE: (&str, u64) = ("free_fall", 1);
+/// What is compiled first where an engine compiles ahead: much of it serves every scene, so others need
+/// compile only what it lacks.
+const COMPILED_FIRST: (&str, u64) = ("mixed_pile", 4);
 
 /// What trials have in common of which one may tell of another that it would meet a limit: a larger
 /// timed trial says nothing of a capture, which is of one world.
@@ -71,6 +75,13 @@ const PARAMS: &[Param] = &[
         ty: ParamType::Str,
         required: false,
         doc: "Engine name, for labels and reports. Default: the matrix value `engine`.",
+    },
+    Param {
+        name: "source",
+        ty: ParamType::Path,
+        required: false,
+        doc: "Folder with the engine's engine.toml, which says whether the adapter runs in an environment. \
+              Default: `engines/ENGINE`.",
     },
     Param {
         name: "backend",
@@ -178,6 +189,9 @@ impl Kind for Trial {
         replays.sort_unstable();
         replays.dedup();
 
+        let source = text("source").map_or_else(|| format!("engines/{engine}"), str::to_owned);
+        let mut drafts = Vec::new();
+        let runtime = Runtime::new(&source, ctx, &mut drafts)?;
         let mut expansion = Expansion {
             cell,
             engine,
@@ -187,9 +201,11 @@ impl Kind for Trial {
             ends_at_limit: flag("skip_after_resource_limit").unwrap_or(suite.ends_at_limit),
             path: &path,
             ctx,
-            drafts: Vec::new(),
+            drafts,
             scenes: BTreeMap::new(),
             probe: None,
+            runtime,
+            kernels: BTreeMap::new(),
         };
         if let Some(baseline) = &suite.baseline {
             expansion.drafts.push(facts::draft(&suite, baseline));
@@ -232,6 +248,9 @@ struct Expansion<'a> {
     scenes: BTreeMap<(String, u64, u64), usize>,
     /// The draft that all trials wait for.
     probe: Option<usize>,
+    runtime: Runtime,
+    /// Drafts that compile kernels, by what they are named after.
+    kernels: BTreeMap<String, usize>,
 }
 
 /// P280.
@@ -327,6 +346,8 @@ impl Expansion<'_> {
             draft.origins.insert(format!("args.{name}"), origin.unwrap_or(derived));
         }
         draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
+        let kernels = self.kernels("probe".to_owned(), scene, 1, None);
+        self.enter(&mut draft, kernels);
         let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
         draft.inputs.insert("scene".into(), scene);
         draft.seed = self.cell.seed;
@@ -342,6 +363,11 @@ impl Expansion<'_> {
         let scene = self.scene(case, size);
         let name = run.name();
         let mut make = |mode: &str, after: Option<usize>| {
+            // P171: a capture is of world 0 alone.
+            let worlds = if mode == "capture" { 1 } else { run.worlds };
+            let worlds = self.runtime.compiled_worlds(worlds);
+            let named = Run { worlds, side: "", ..*run }.name();
+            let kernels = self.kernels(named, scene, worlds, run.settings);
             let mut draft = Draft::new("trial", Class::Measured);
             draft.suffix = format!("{name}/r{repeat}/{mode}");
             draft.args = self.args(run, mode);
@@ -349,6 +375,7 @@ impl Expansion<'_> {
             draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
             let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
             draft.inputs.insert("scene".into(), scene);
+            self.enter(&mut draft, kernels);
             if let (Some(timed), "capture") = (after, mode) {
                 let subpath = Some(execute::STATE.to_owned());
                 let state = DraftInput::Draft { index: timed, subpath };
@@ -376,6 +403,65 @@ impl Expansion<'_> {
             if *replay != "capture" || (repeat == 0 && captured) {
                 make(replay, Some(timed));
             }
+        }
+    }
+
+    /// The draft that compiles what a run of that name needs; none for an adapter without an environment.
+    fn kernels(
+        &mut self,
+        name: String,
+        scene: usize,
+        worlds: u32,
+        settings: Option<&BTreeMap<String, Value>>,
+    ) -> Option<usize> {
+        if !self.runtime.is_needed() {
+            return None;
+        }
+        if let Some(index) = self.kernels.get(&name) {
+            return Some(*index);
+        }
+        let base = self.kernels.get("first").copied().unwrap_or_else(|| {
+            let (scenario, size) = COMPILED_FIRST;
+            let timestep = 1.0 / 240.0;
+            self.drafts.push(sim_stage_scene::draft(scenario, size, timestep, self.cell.seed));
+            self.compile("first".to_owned(), self.drafts.len() - 1, 1, None, None)
+        });
+        Some(self.compile(name, scene, worlds, settings, Some(base)))
+    }
+
+    fn compile(
+        &mut self,
+        name: String,
+        scene: usize,
+        worlds: u32,
+        settings: Option<&BTreeMap<String, Value>>,
+        base: Option<usize>,
+    ) -> usize {
+        // What decides which kernels there are. Steps do not, and two are enough to compile them all.
+        let job = Value::Map(BTreeMap::from([
+            ("mode".to_owned(), Value::str("timed")),
+            ("worlds".to_owned(), Value::Int(i64::from(worlds))),
+            ("threads".to_owned(), Value::Int(i64::from(self.threads))),
+            ("backend".to_owned(), Value::str(self.backend)),
+            ("settings".to_owned(), Value::Map(settings.cloned().unwrap_or_default())),
+        ]));
+        let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
+        let given = ("scene.json", scene);
+        let mut draft = self.runtime.kernels(job, given, format!("{name}/kernels"), base);
+        let origin = Origin::Derived("the trials that run it".into());
+        for arg in ["step", "job", "file"] {
+            draft.origins.insert(format!("args.{arg}"), origin.clone());
+        }
+        self.drafts.push(draft);
+        self.kernels.insert(name, self.drafts.len() - 1);
+        self.drafts.len() - 1
+    }
+
+    /// Gives a run what it needs beside the adapter and the scene.
+    fn enter(&self, draft: &mut Draft, kernels: Option<usize>) {
+        self.runtime.enter(draft);
+        if let Some(index) = kernels {
+            take_kernels(draft, index);
         }
     }
 

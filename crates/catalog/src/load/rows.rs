@@ -1,5 +1,6 @@
 //! Turns records, results and journal lines into rows, column by column as in the schema.
 
+mod protocol;
 mod trial;
 
 use crate::duck::Cell;
@@ -188,6 +189,9 @@ impl Tables {
         }
         if r.kind == "trial" {
             self.trial(r, source)?;
+        }
+        if r.kind == "protocol" {
+            self.protocol(r, source)?;
         }
         Ok(())
     }

@@ -251,16 +251,38 @@ pub(super) const TABLES: &[Table] = tables! {
         name VARCHAR "Buffer."
         value BIGINT "Size."
     }
-    protocol_checks "Checks of measurement protocols. Empty: no protocol has run." {
-        key VARCHAR "Key of the protocol action."
+    protocols "One row a verdict of a protocol. Empty: no protocol has run." {
+        key VARCHAR "Key of the verdict."
         generation INTEGER "Generation."
-        protocol VARCHAR "Protocol."
-        candidate VARCHAR "Candidate."
+        label VARCHAR "Label of the action."
+        protocol VARCHAR "Name of the protocol."
+        version VARCHAR "Version that the simulator said it has."
+        identity VARCHAR "SHA-256 of the protocol, the configuration and the code of metrics and checks."
+        selected DOUBLE "The step that is selected, s; NULL where none passes."
+        reference DOUBLE "The step that others are compared with, s."
+        published BIGINT "Published values it was compared with; NULL where with none."
+        published_equal BIGINT "Those that agree to their last digit."
+    }
+    protocol_checks "One row a check of a candidate step: value operator threshold. Empty: no protocol has run." {
+        key VARCHAR "Key of the verdict."
+        generation INTEGER "Generation."
+        protocol VARCHAR "Name of the protocol."
+        candidate DOUBLE "Physics step, s."
         scenario VARCHAR "Scenario."
-        check_id VARCHAR "Check."
+        check_id VARCHAR "Name, unique within a candidate."
+        metric VARCHAR "What is compared; its unit is in its name."
+        operator VARCHAR "How value and threshold are compared."
         threshold DOUBLE "Threshold."
-        value DOUBLE "Value found."
+        value DOUBLE "Value; NULL where it could not be computed, and the check fails."
         passed BOOLEAN "Whether it holds."
+    }
+    protocol_metrics "One row a metric of a scenario with a candidate step. Empty: no protocol has run." {
+        key VARCHAR "Key of the verdict."
+        generation INTEGER "Generation."
+        candidate DOUBLE "Physics step, s."
+        scenario VARCHAR "Scenario."
+        metric VARCHAR "Name; its unit is in it."
+        value DOUBLE "Value of the first repeat."
     }
     logs "One row an action that wrote something." {
         key VARCHAR "Key."

@@ -1,8 +1,8 @@
 //! How far a run is from the same run with the reference step.
 
 use crate::metrics::{Run, metric};
-use crate::stats::{max, rms};
 use crate::telemetry::{ANGULAR_VELOCITY, POSITION, VELOCITY, YAW};
+use sim_protocol::stats::{max, rms};
 use std::f64::consts::{PI, TAU};
 
 /// Names of all quantities. Those of trajectories compare rows of equal time: positions are planar

@@ -6,13 +6,13 @@
 //! quantile with linear interpolation.
 
 use crate::config::Config;
-use crate::protocol::Scenario;
-use crate::stats::{max, mean, min, p99, rms};
+use crate::scenario::Scenario;
 use crate::telemetry::*;
+use sim_protocol::stats::{max, mean, min, p99, rms};
 use std::collections::BTreeMap;
 
 /// Standard gravity as the model has it, m/s².
-const GRAVITY: f64 = 9.81;
+pub const GRAVITY: f64 = 9.81;
 /// A velocity that rises by no more than this does not rise, m/s.
 const RISES: f64 = 1e-6;
 

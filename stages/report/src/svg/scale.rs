@@ -1,4 +1,4 @@
-//! Logarithmic scales with ticks that people would choose.
+//! Scales with ticks that people would choose.
 
 /// Maps values to coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -7,9 +7,29 @@ pub(crate) struct Scale {
     high: f64,
     from: f64,
     to: f64,
+    linear: bool,
 }
 
 impl Scale {
+    /// A linear scale over finite values, with a little room at both ends; `None` where there are none.
+    pub(crate) fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+        let (low, high) = range(values.filter(|v| v.is_finite()))?;
+        // A constant lies in the middle of something.
+        let room = if high > low { (high - low) * 0.04 } else { low.abs().max(1e-6) * 0.5 };
+        Some(Self { low: low - room, high: high + room, from, to, linear: true })
+    }
+
+    /// Widens the finer of two linear scales until both have as many units to the pixel.
+    pub(crate) fn equal(x: Self, y: Self) -> (Self, Self) {
+        let unit = |s: &Self| (s.high - s.low) / (s.to - s.from).abs();
+        let most = unit(&x).max(unit(&y));
+        let widened = |s: Self| {
+            let (middle, half) = (f64::midpoint(s.low, s.high), most * (s.to - s.from).abs() / 2.0);
+            Self { low: middle - half, high: middle + half, ..s }
+        };
+        (widened(x), widened(y))
+    }
+
     /// A logarithmic scale over positive values, with room at both ends; `None` where there are
     /// none. It spans at least a factor of `span`, so that values that hardly differ look so.
     pub(crate) fn log(
@@ -21,17 +41,25 @@ impl Scale {
         let (low, high) = range(values.filter(|v| *v > 0.0 && v.is_finite()))?;
         let room = 10f64.powf(((high / low).log10() * 0.06).max(0.04));
         let widen = (span / (high / low)).max(1.0).sqrt();
-        Some(Self { low: low / room / widen, high: high * room * widen, from, to })
+        let (low, high) = (low / room / widen, high * room * widen);
+        Some(Self { low, high, from, to, linear: false })
     }
 
     /// Where a value lies.
     pub(crate) fn at(&self, value: f64) -> f64 {
-        let share = (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln();
+        let share = if self.linear {
+            (value - self.low) / (self.high - self.low)
+        } else {
+            (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+        };
         self.from + share.clamp(-0.1, 1.1) * (self.to - self.from)
     }
 
     /// Ticks with their labels, at least `gap` apart, and unlabelled ones in between.
     pub(crate) fn ticks(&self, gap: f64) -> (Vec<(f64, String)>, Vec<f64>) {
+        if self.linear {
+            return (self.round(gap), Vec::new());
+        }
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let within = |v: &f64| (self.low..=self.high).contains(v);
         let steps = |digits: &[f64], every: i32| -> Vec<f64> {
@@ -64,6 +92,27 @@ impl Scale {
         };
         let minor = minor.into_iter().filter(|m| !labelled.contains(m)).collect();
         (labelled.into_iter().map(|v| (v, label(v))).collect(), minor)
+    }
+}
+
+impl Scale {
+    /// Multiples of the least of 1, 2, 5 · 10ⁿ that lie at least `gap` apart.
+    fn round(&self, gap: f64) -> Vec<(f64, String)> {
+        let least = gap * (self.high - self.low) / (self.to - self.from).abs();
+        let exponent = least.log10().floor() as i32;
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| power(digit, exponent));
+        let Some(step) = steps.into_iter().find(|s| *s >= least) else { return Vec::new() };
+        let places = (-step.log10().floor()).max(0.0) as usize;
+        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
+        (first..=last)
+            .map(|n| {
+                let value = n as f64 * step;
+                let small = places > 4 && n != 0;
+                let text =
+                    if small { label(value.abs()) } else { format!("{:.places$}", value.abs()) };
+                (value, if n < 0 { format!("\u{2212}{text}") } else { text })
+            })
+            .collect()
     }
 }
 
@@ -111,6 +160,23 @@ mod tests {
         let (ticks, _) = s.ticks(15.0);
         let labels: Vec<&str> = ticks.iter().map(|(_, l)| l.as_str()).collect();
         assert_eq!(labels, ["100", "200", "500", "1k", "2k"]);
+    }
+
+    #[test]
+    fn linear_ticks_are_round_and_keep_their_signs() {
+        let s = Scale::linear([-0.25, 0.31].into_iter(), 0.0, 200.0).unwrap();
+        let labels: Vec<String> = s.ticks(30.0).0.into_iter().map(|(_, l)| l).collect();
+        assert_eq!(labels, ["−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"]);
+        let s = Scale::linear([0.0, 2.5e-6].into_iter(), 0.0, 100.0).unwrap();
+        assert_eq!(s.ticks(30.0).0[1].1, "10⁻⁶");
+        let s = Scale::linear([7.0, 7.0].into_iter(), 100.0, 0.0).unwrap();
+        assert!((s.at(7.0) - 50.0).abs() < 1e-9);
+        // A hundred metres by one, each as many to the pixel.
+        let x = Scale::linear([0.0, 100.0].into_iter(), 0.0, 300.0).unwrap();
+        let y = Scale::linear([0.0, 1.0].into_iter(), 200.0, 0.0).unwrap();
+        let (x, y) = Scale::equal(x, y);
+        let (dx, dy) = (x.at(10.0) - x.at(0.0), y.at(0.0) - y.at(10.0));
+        assert!((dx - dy).abs() < 1e-9 && dx > 20.0, "{dx} {dy}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::differences::{Differences, differences};
 use super::files::FileList;
 use super::limits;
 use super::precision::{Quantity, quantities};
+use super::protocol::{self, ProtocolEntry};
 use super::replay::{ReplayCase, Replays, Thumb};
 use super::score::{SuiteScore, scores};
 use super::sheets::DataFile;
@@ -27,6 +28,7 @@ pub(crate) struct Index<'a> {
     pub(crate) facts: Vec<[String; 2]>,
     pub(crate) not_measured: Vec<String>,
     pub(crate) interest: String,
+    pub(crate) protocols: Vec<ProtocolEntry>,
     /// Error against cost.
     pub(crate) precision: Vec<Quantity>,
     pub(crate) more_precision: usize,
@@ -78,6 +80,7 @@ pub(crate) fn page<'a>(
         facts: facts(ctx),
         not_measured: limits::not_measured(ctx),
         interest: limits::interest(ctx),
+        protocols: protocol::entries(ctx),
         precision,
         more_precision,
         scores: scores(ctx),

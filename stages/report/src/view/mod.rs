@@ -13,6 +13,7 @@ mod index;
 mod limits;
 mod machine;
 mod precision;
+mod protocol;
 mod replay;
 mod scene;
 mod score;
@@ -133,37 +134,37 @@ const BUDGET: usize = 300_000;
 impl Room {
     /// From much to little.
     fn all() -> impl Iterator<Item = Self> {
-        (0..5).map(Self)
+        (0..8).map(Self)
     }
 
     /// Cells of a table; a longer one is linked as data.
     pub(crate) fn cells(self) -> usize {
-        [700, 300, 300, 120, 0][self.0]
+        [700, 300, 300, 300, 300, 300, 120, 0][self.0]
     }
 
     /// Figures; further ones are on the scenes' pages.
     pub(crate) fn figures(self) -> usize {
-        [16, 8, 4, 2, 1][self.0]
+        [16, 8, 4, 2, 1, 1, 1, 1][self.0]
     }
 
-    /// Figures of error against cost, which stand first and give way last.
+    /// Figures of error against cost. They are large: further ones give way to the tables of results.
     pub(crate) fn frontiers(self) -> usize {
-        [16, 16, 8, 8, 2][self.0]
+        [16, 16, 8, 6, 4, 2, 2, 2][self.0]
     }
 
     /// Rows of other lists; the rest is counted.
     pub(crate) fn rows(self) -> usize {
-        [250, 120, 60, 30, 8][self.0]
+        [250, 120, 120, 120, 60, 60, 30, 8][self.0]
     }
 
     /// Links in a list.
     pub(crate) fn links(self) -> usize {
-        [2000, 2000, 2000, 1500, 500][self.0]
+        [2000, 2000, 2000, 2000, 2000, 1500, 1500, 500][self.0]
     }
 
     /// Bytes of escaped log.
     pub(crate) fn log(self) -> usize {
-        [120_000, 80_000, 50_000, 25_000, 4_000][self.0]
+        [120_000, 80_000, 80_000, 50_000, 50_000, 25_000, 25_000, 4_000][self.0]
     }
 }
 
@@ -226,6 +227,7 @@ pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
         let path = format!("cases/{}.html", case.page);
         frame("../", "index.html", page.title.clone()).write(site, &path, "case.html", page)?;
     }
+    write_protocols(&ctx, &head, site)?;
     let page = limits::methods(&ctx);
     let title = if trials { "Methods and limits" } else { "How to check this" };
     frame("", "methods.html", title.into()).write(site, "methods.html", "methods.html", page)?;
@@ -246,6 +248,27 @@ pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
         page,
     )?;
     write_actions(&ctx, &head, site)
+}
+
+/// The pages of protocols and of their scenarios.
+fn write_protocols(ctx: &Ctx<'_>, head: &Head<'_>, site: &Site) -> Result<(), ReportError> {
+    for judged in &ctx.input.protocols {
+        let page = protocol::page(judged, protocol::files(judged, site)?);
+        let frame = |title: &str| Framing {
+            head,
+            root: "../",
+            here: "index.html",
+            title: title.to_owned(),
+        };
+        frame(&page.title).write(site, &protocol::path(judged), "protocol.html", &page)?;
+        let first = judged.report.candidates.first();
+        for scenario in first.into_iter().flat_map(|c| &c.scenarios) {
+            let page = protocol::scenario(judged, scenario);
+            let path = protocol::scenario_path(judged, scenario);
+            frame(&page.title).write(site, &path, "scenario.html", &page)?;
+        }
+    }
+    Ok(())
 }
 
 /// The given title, or one made from the engines.

@@ -1,4 +1,7 @@
-//! MuJoCo through the functions of `shim.c`.
+//! MuJoCo through the functions of `shim.c`: models, states, and what plants ask of them.
+//!
+//! `shim.c` is compiled against the headers of the very library it is linked with, so one source serves
+//! every pinned version.
 
 use std::ffi::{CStr, CString, c_char, c_double, c_int};
 
@@ -39,6 +42,9 @@ unsafe extern "C" {
     fn plant_qacc(d: *const RawData) -> *const c_double;
     fn plant_ctrl(d: *mut RawData) -> *mut c_double;
     fn plant_xpos(d: *const RawData) -> *const c_double;
+    fn plant_xquat(d: *const RawData) -> *const c_double;
+    fn plant_xfrc(d: *mut RawData) -> *mut c_double;
+    fn plant_actuator_force(d: *const RawData) -> *const c_double;
     fn plant_warnings(d: *const RawData) -> c_int;
     fn plant_contacts(d: *const RawData) -> c_int;
     fn plant_contact(
@@ -58,7 +64,31 @@ unsafe extern "C" {
         range: *mut c_double,
     );
     fn plant_geom(m: *const RawModel, i: c_int, of: *mut c_int, size: *mut c_double);
-    fn plant_site(m: *const RawModel, i: c_int, body: *mut c_int, at: *mut c_double);
+    fn plant_site(
+        m: *const RawModel,
+        i: c_int,
+        body: *mut c_int,
+        at: *mut c_double,
+        turned: *mut c_double,
+    );
+    fn plant_body(
+        m: *const RawModel,
+        i: c_int,
+        parent: *mut c_int,
+        mass: *mut c_double,
+        inertia: *mut c_double,
+        centre: *mut c_double,
+        at: *mut c_double,
+    );
+    fn plant_actuator(
+        m: *const RawModel,
+        i: c_int,
+        joint: *mut c_int,
+        control: *mut c_double,
+        force: *mut c_double,
+    );
+    fn plant_sensor(m: *const RawModel, i: c_int, of: *mut c_int, cutoff: *mut c_double);
+    fn plant_sensor_value(d: *const RawData, address: c_int) -> c_double;
     fn plant_control_range(m: *const RawModel, i: c_int, range: *mut c_double);
     fn plant_subtree_mass(m: *const RawModel, body: c_int) -> c_double;
     fn plant_options(m: *const RawModel, out: *mut c_int);
@@ -83,6 +113,58 @@ pub enum Kind {
     Site,
     /// Actuator.
     Actuator,
+    /// Sensor.
+    Sensor,
+}
+
+/// A body.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// The body it hangs on.
+    pub parent: usize,
+    /// kg.
+    pub mass: f64,
+    /// Principal moments about the centre of mass, kg·m².
+    pub inertia: [f64; 3],
+    /// Centre of mass in its frame, m.
+    pub centre: [f64; 3],
+    /// Its frame in that of its parent, m.
+    pub position: [f64; 3],
+}
+
+/// A site.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Its body.
+    pub body: usize,
+    /// In the body's frame, m.
+    pub position: [f64; 3],
+    /// Orientation in the body's frame, real part first.
+    pub quaternion: [f64; 4],
+}
+
+/// An actuator.
+#[derive(Clone, Debug)]
+pub struct Actuator {
+    /// Its joint, if it drives one.
+    pub joint: Option<usize>,
+    /// Range of its control.
+    pub control: [f64; 2],
+    /// Range of its force, N or N·m.
+    pub force: [f64; 2],
+}
+
+/// A sensor.
+#[derive(Clone, Debug)]
+pub struct Sensor {
+    /// Whether it is a rangefinder.
+    pub rangefinder: bool,
+    /// Its site, of a rangefinder.
+    pub object: usize,
+    /// Where its values begin.
+    pub address: usize,
+    /// Its values are cut off beyond this; 0 where they are not.
+    pub cutoff: f64,
 }
 
 /// A joint.
@@ -206,12 +288,51 @@ impl Model {
         Geom { cylinder: of[0] != 0, body: of[1] as usize, size }
     }
 
-    /// A site's body, and where it is in its frame.
-    pub fn site(&self, i: usize) -> (usize, [f64; 3]) {
-        let (mut body, mut at) = (0, [0.0; 3]);
+    /// A site by number.
+    pub fn site(&self, i: usize) -> Site {
+        let (mut body, mut position, mut quaternion) = (0, [0.0; 3], [0.0; 4]);
+        let (at, turned) = (position.as_mut_ptr(), quaternion.as_mut_ptr());
         // SAFETY: as above.
-        unsafe { plant_site(self.0, i as c_int, &raw mut body, at.as_mut_ptr()) };
-        (body as usize, at)
+        unsafe { plant_site(self.0, i as c_int, &raw mut body, at, turned) };
+        Site { body: body as usize, position, quaternion }
+    }
+
+    /// A body by number.
+    pub fn body(&self, i: usize) -> Body {
+        let (mut parent, mut mass) = (0, 0.0);
+        let (mut inertia, mut centre, mut position) = ([0.0; 3], [0.0; 3], [0.0; 3]);
+        // SAFETY: as above.
+        unsafe {
+            plant_body(
+                self.0,
+                i as c_int,
+                &raw mut parent,
+                &raw mut mass,
+                inertia.as_mut_ptr(),
+                centre.as_mut_ptr(),
+                position.as_mut_ptr(),
+            );
+        }
+        Body { parent: parent as usize, mass, inertia, centre, position }
+    }
+
+    /// An actuator by number.
+    pub fn actuator(&self, i: usize) -> Actuator {
+        let (mut joint, mut control, mut force) = (0, [0.0; 2], [0.0; 2]);
+        let (c, f) = (control.as_mut_ptr(), force.as_mut_ptr());
+        // SAFETY: as above.
+        unsafe { plant_actuator(self.0, i as c_int, &raw mut joint, c, f) };
+        Actuator { joint: usize::try_from(joint).ok(), control, force }
+    }
+
+    /// A sensor by number.
+    pub fn sensor(&self, i: usize) -> Sensor {
+        let (mut of, mut cutoff) = ([0; 3], 0.0);
+        // SAFETY: as above.
+        unsafe { plant_sensor(self.0, i as c_int, of.as_mut_ptr(), &raw mut cutoff) };
+        let [rangefinder, object, address] = of;
+        let (object, address) = (object as usize, address as usize);
+        Sensor { rangefinder: rangefinder != 0, object, address, cutoff }
     }
 
     /// The range of an actuator's control.
@@ -327,6 +448,35 @@ impl<'m> Data<'m> {
     pub fn xpos(&self, body: usize) -> [f64; 3] {
         // SAFETY: three doubles a body.
         unsafe { *plant_xpos(self.raw).add(3 * body).cast::<[f64; 3]>() }
+    }
+
+    /// How a body's frame is turned in the world, real part first, as of the last time it was computed.
+    pub fn xquat(&self, body: usize) -> [f64; 4] {
+        // SAFETY: four doubles a body.
+        unsafe { *plant_xquat(self.raw).add(4 * body).cast::<[f64; 4]>() }
+    }
+
+    /// Applies a force, N, and a moment, N·m, in the world's axes at a body's centre of mass, in place of
+    /// what was applied there.
+    pub fn apply(&mut self, body: usize, force: [f64; 3], moment: [f64; 3]) {
+        let [fx, fy, fz] = force;
+        let [mx, my, mz] = moment;
+        // SAFETY: six doubles a body, borrowed alone.
+        unsafe {
+            *plant_xfrc(self.raw).add(6 * body).cast::<[f64; 6]>() = [fx, fy, fz, mx, my, mz];
+        }
+    }
+
+    /// Force of each actuator in the last step.
+    pub fn actuator_force(&self) -> &[f64] {
+        // SAFETY: nu doubles.
+        unsafe { std::slice::from_raw_parts(plant_actuator_force(self.raw), self.sizes[2]) }
+    }
+
+    /// A sensor's value by its address.
+    pub fn sensor_value(&self, address: usize) -> f64 {
+        // SAFETY: an address that the model gave.
+        unsafe { plant_sensor_value(self.raw, address as c_int) }
     }
 
     /// Warnings since the last reset.

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <mujoco/mujoco.h>
 
-
 static void no_warning(const char* text) { (void)text; }
 
 const char* plant_version(void) { return mj_versionString(); }
@@ -46,6 +45,9 @@ double* plant_qvel(mjData* d) { return d->qvel; }
 const double* plant_qacc(const mjData* d) { return d->qacc; }
 double* plant_ctrl(mjData* d) { return d->ctrl; }
 const double* plant_xpos(const mjData* d) { return d->xpos; }
+const double* plant_xquat(const mjData* d) { return d->xquat; }
+double* plant_xfrc(mjData* d) { return d->xfrc_applied; }
+const double* plant_actuator_force(const mjData* d) { return d->actuator_force; }
 
 // Warnings of all kinds since the last reset.
 int plant_warnings(const mjData* d) {
@@ -66,11 +68,37 @@ void plant_contact(const mjModel* m, const mjData* d, int i, int* geoms, double*
   *normal = force[0];
 }
 
-// Number of a named thing, or -1. Kinds: 0 body, 1 joint, 2 geom, 3 site, 4 actuator.
+// Number of a named thing, or -1. Kinds: 0 body, 1 joint, 2 geom, 3 site, 4 actuator, 5 sensor.
 int plant_id(const mjModel* m, int kind, const char* name) {
-  static const int types[] = {mjOBJ_BODY, mjOBJ_JOINT, mjOBJ_GEOM, mjOBJ_SITE, mjOBJ_ACTUATOR};
+  static const int types[] = {mjOBJ_BODY, mjOBJ_JOINT, mjOBJ_GEOM, mjOBJ_SITE, mjOBJ_ACTUATOR, mjOBJ_SENSOR};
   return mj_name2id(m, types[kind], name);
 }
+
+// Body: its parent; mass, principal moments of inertia and centre of mass; its frame in its parent.
+void plant_body(const mjModel* m, int i, int* parent, double* mass, double* inertia, double* centre, double* at) {
+  *parent = m->body_parentid[i];
+  *mass = m->body_mass[i];
+  memcpy(inertia, m->body_inertia + 3 * i, 3 * sizeof(double));
+  memcpy(centre, m->body_ipos + 3 * i, 3 * sizeof(double));
+  memcpy(at, m->body_pos + 3 * i, 3 * sizeof(double));
+}
+
+// Actuator: its joint, or -1; ranges of control and force.
+void plant_actuator(const mjModel* m, int i, int* joint, double* control, double* force) {
+  *joint = m->actuator_trntype[i] == mjTRN_JOINT ? m->actuator_trnid[2 * i] : -1;
+  memcpy(control, m->actuator_ctrlrange + 2 * i, 2 * sizeof(double));
+  memcpy(force, m->actuator_forcerange + 2 * i, 2 * sizeof(double));
+}
+
+// Sensor: whether it is a rangefinder, its site or another object, where its data begins; its cutoff.
+void plant_sensor(const mjModel* m, int i, int* of, double* cutoff) {
+  of[0] = m->sensor_type[i] == mjSENS_RANGEFINDER;
+  of[1] = m->sensor_objid[i];
+  of[2] = m->sensor_adr[i];
+  *cutoff = m->sensor_cutoff[i];
+}
+
+double plant_sensor_value(const mjData* d, int address) { return d->sensordata[address]; }
 
 // Joint: is it free (0), a hinge (3) or another; its body, position and velocity addresses.
 void plant_joint(const mjModel* m, int i, int* of, double* axis, double* range) {
@@ -90,9 +118,11 @@ void plant_geom(const mjModel* m, int i, int* of, double* size) {
   memcpy(size, m->geom_size + 3 * i, 3 * sizeof(double));
 }
 
-void plant_site(const mjModel* m, int i, int* body, double* at) {
+// Site: its body, where it is and how it is turned in that body's frame.
+void plant_site(const mjModel* m, int i, int* body, double* at, double* turned) {
   *body = m->site_bodyid[i];
   memcpy(at, m->site_pos + 3 * i, 3 * sizeof(double));
+  memcpy(turned, m->site_quat + 4 * i, 4 * sizeof(double));
 }
 
 void plant_control_range(const mjModel* m, int i, double* range) {

@@ -1,91 +1,8 @@
-//! A timestep protocol: candidates, scenarios, gates. Declared in a TOML file beside the vehicle.
+//! What is driven in a scenario of the vehicle's protocol.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use sim_protocol::Gate;
 use std::f64::consts::TAU;
-
-/// The whole file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Protocol {
-    /// What is compared.
-    pub protocol: Head,
-    /// Absolute gates of every scenario.
-    #[serde(rename = "gate")]
-    pub gates: Vec<Gate>,
-    /// What is driven.
-    #[serde(rename = "scenario")]
-    pub scenarios: Vec<Scenario>,
-    /// How far repeats may differ.
-    pub determinism: Determinism,
-    /// Quantities that must mirror.
-    #[serde(default)]
-    pub symmetry: Vec<Symmetry>,
-    /// Limits of the difference to the reference step.
-    #[serde(default)]
-    pub convergence: Vec<Convergence>,
-}
-
-/// What is compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Head {
-    /// Name of the protocol.
-    pub name: String,
-    /// Physics steps, s.
-    pub candidates_s: Vec<f64>,
-    /// The step that others are compared with, one of the candidates, s.
-    pub reference_s: f64,
-    /// Runs of each scenario with each step.
-    pub repeats: u32,
-}
-
-/// A limit on a metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gate {
-    /// Name of the metric, see [`crate::metrics`].
-    pub metric: String,
-    /// How value and limit compare.
-    pub op: Op,
-    /// The limit, in the metric's unit.
-    pub limit: f64,
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Op {
-    /// The value is the limit, exactly.
-    #[serde(rename = "==")]
-    Equal,
-    /// The value is at most the limit.
-    #[serde(rename = "<=")]
-    AtMost,
-    /// The value is at least the limit.
-    #[serde(rename = ">=")]
-    AtLeast,
-}
-
-impl Op {
-    /// Whether `value` passes; what is not a number never does.
-    pub fn holds(self, value: f64, limit: f64) -> bool {
-        match self {
-            #[expect(clippy::float_cmp, reason = "exactly is what is asked")]
-            Self::Equal => value == limit,
-            Self::AtMost => value <= limit,
-            Self::AtLeast => value >= limit,
-        }
-    }
-
-    /// As it is written.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Equal => "==",
-            Self::AtMost => "<=",
-            Self::AtLeast => ">=",
-        }
-    }
-}
 
 /// What is driven, and what must hold of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,85 +91,25 @@ pub struct HoldSpeed {
     pub most: f64,
 }
 
-/// How far repeats may differ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Determinism {
-    /// Largest difference of any telemetry value.
-    pub limit: f64,
-}
-
-/// A metric of two scenarios that mirror each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Symmetry {
-    /// One scenario.
-    pub left: String,
-    /// Its mirror image.
-    pub right: String,
-    /// A metric that changes its sign.
-    pub metric: String,
-    /// Largest relative difference of its magnitudes.
-    pub limit: f64,
-}
-
-/// Largest differences to the reference step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Convergence {
-    /// Scenario.
-    pub scenario: String,
-    /// By quantity, see [`crate::convergence`].
-    pub limits: BTreeMap<String, f64>,
-}
-
-impl Protocol {
-    /// Parses and checks the file. The error names the place.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let protocol: Self = toml::from_str(text).map_err(|e| e.to_string().trim().to_owned())?;
-        let head = &protocol.protocol;
-        if !head.candidates_s.contains(&head.reference_s) {
-            return Err(format!("reference_s = {} is none of candidates_s", head.reference_s));
-        }
-        if head.candidates_s.iter().any(|dt| !(dt.is_finite() && *dt > 0.0)) {
-            return Err("a candidate is not a positive number".to_owned());
-        }
-        if head.repeats == 0 {
-            return Err("repeats is 0".to_owned());
-        }
-        let names: Vec<&str> = protocol.scenarios.iter().map(|s| s.name.as_str()).collect();
-        for (i, name) in names.iter().enumerate() {
-            if names[..i].contains(name) {
-                return Err(format!("two scenarios are called `{name}`"));
-            }
-        }
-        let gates = protocol.scenarios.iter().flat_map(|s| &s.gates).chain(&protocol.gates);
-        let metrics = gates.map(|g| &g.metric).chain(protocol.symmetry.iter().map(|s| &s.metric));
-        for metric in metrics {
-            if !crate::metrics::NAMES.contains(&metric.as_str()) {
-                return Err(format!("there is no metric `{metric}`"));
-            }
-        }
-        let of = protocol.symmetry.iter().flat_map(|s| [&s.left, &s.right]);
-        for name in of.chain(protocol.convergence.iter().map(|c| &c.scenario)) {
-            if !names.contains(&name.as_str()) {
-                return Err(format!("there is no scenario `{name}`"));
-            }
-        }
-        for c in &protocol.convergence {
-            if let Some(other) =
-                c.limits.keys().find(|q| !crate::convergence::NAMES.contains(&q.as_str()))
-            {
-                return Err(format!("there is no quantity `{other}` to converge"));
-            }
-        }
-        Ok(protocol)
+impl sim_protocol::Scenario for Scenario {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The gates of a scenario: its own, and those of every scenario that it does not replace.
-    pub fn gates_of<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Gate> {
-        let own = |g: &Gate| scenario.gates.iter().any(|o| (&o.metric, o.op) == (&g.metric, g.op));
-        self.gates.iter().filter(move |g| !own(g)).chain(&scenario.gates)
+    fn gates(&self) -> &[Gate] {
+        &self.gates
+    }
+
+    fn driven(&self) -> Self {
+        Self {
+            steady_from_s: 1.0,
+            acceleration_window_s: None,
+            command_window_s: None,
+            braking_window_s: None,
+            stress_from_s: None,
+            gates: Vec::new(),
+            ..self.clone()
+        }
     }
 }
 
@@ -280,12 +137,14 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Vehicle;
+    use sim_protocol::Protocol;
 
     const TEXT: &str = include_str!("../../m1.toml");
 
     #[test]
     fn what_is_driven_when() {
-        let p = Protocol::parse(TEXT).expect("a protocol");
+        let p: Protocol<Scenario> = Protocol::parse::<Vehicle>(TEXT).expect("a protocol");
         let of = |name: &str| p.scenarios.iter().find(|s| s.name == name).expect("a scenario");
         let straight = of("straight");
         // Control steps are at multiples of 0.05 s, which doubles are not.
@@ -305,7 +164,7 @@ mod tests {
 
     #[test]
     fn gates_of_a_scenario_take_the_place_of_those_of_all() {
-        let p = Protocol::parse(TEXT).expect("a protocol");
+        let p: Protocol<Scenario> = Protocol::parse::<Vehicle>(TEXT).expect("a protocol");
         let of = |name: &str| p.scenarios.iter().find(|s| s.name == name).expect("a scenario");
         let limit = |name: &str, metric: &str| {
             let found: Vec<f64> =
@@ -334,7 +193,8 @@ mod tests {
             ("lift_m = 0.02", "lift = 0.02", "unknown field `lift`"),
         ] {
             assert!(TEXT.contains(from), "{from}");
-            let error = Protocol::parse(&TEXT.replacen(from, to, 1)).expect_err(from);
+            let error = Protocol::<Scenario>::parse::<Vehicle>(&TEXT.replacen(from, to, 1))
+                .expect_err(from);
             assert!(error.contains(said), "{from}: {error}");
         }
     }
