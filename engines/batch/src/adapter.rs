@@ -11,8 +11,8 @@ use sim_engine_protocol::{
 };
 use std::sync::Arc;
 
-/// Most bodies of a world: matrices are packed triangles of all dofs.
-const MOST_BODIES: u64 = 200;
+/// Most bodies of a world, a floor included: matrices are packed triangles of all dofs, and a pile couples them.
+const MOST_BODIES: u64 = 201;
 /// Name of the keyframe that a robot starts in.
 const START: &str = "start";
 
