@@ -38,9 +38,14 @@ fn metric(report: &Value, scenario: usize, name: &str) -> f64 {
 fn every_published_check_holds() {
     let env = TestEnv::with_pipeline(PIPELINE);
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in
-        ["engines/snake", "engines/mujoco-c", "engines/protocol", "scenes/snake", "scenes/protocol"]
-    {
+    for folder in [
+        "engines/snake",
+        "engines/mujoco-c",
+        "engines/protocol",
+        "engines/recording",
+        "scenes/snake",
+        "scenes/protocol",
+    ] {
         copy(&repository.join(folder), &env.path(folder));
     }
     let out = cmd(&env, &["run", "pipeline.toml"]).run();

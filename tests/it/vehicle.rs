@@ -38,7 +38,14 @@ fn names(list: &Value) -> Vec<&str> {
 fn the_published_verdict_comes_out() {
     let env = TestEnv::with_pipeline(PIPELINE);
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["engines/vehicle", "engines/mujoco-c", "scenes/vehicle", "scenes/protocol"] {
+    for folder in [
+        "engines/vehicle",
+        "engines/mujoco-c",
+        "engines/protocol",
+        "engines/recording",
+        "scenes/vehicle",
+        "scenes/protocol",
+    ] {
         copy(&repository.join(folder), &env.path(folder));
     }
     let out = cmd(&env, &["run", "pipeline.toml"]).run();

@@ -60,6 +60,7 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
         "engines/mujoco_warp",
         "engines/vehicle",
         "engines/mujoco-c",
+        "engines/recording",
         "scenes/vehicle",
         "scenes/protocol",
     ] {

@@ -8,7 +8,7 @@ use sim_snake::Snake;
 use sim_snake::mjcf::mjcf;
 use sim_snake::scenario::Scenario;
 use sim_snake::spec::Spec;
-use sim_snake::telemetry::Ran;
+use sim_snake::telemetry::{Diagnostics, Ran};
 
 const SPEC: &str = include_str!("../../../scenes/snake/snake.toml");
 const PROTOCOL: &str = include_str!("../../../scenes/snake/protocol.toml");
@@ -41,7 +41,11 @@ fn main() -> Result<(), String> {
             println!("{} error {error}", scenario.name);
             continue;
         }
-        let ran = Ran { trajectory: record.trajectory, observed: record.observed };
+        let ran = Ran {
+            trajectory: record.trajectory,
+            observed: record.observed,
+            diagnostics: Diagnostics::default(),
+        };
         for (metric, value) in snake.metrics(scenario, &ran) {
             let published = PUBLISHED.lines().find_map(|line| {
                 let fields: Vec<&str> = line.split(',').collect();

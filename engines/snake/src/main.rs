@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use sim_mujoco_c::{Kind, Model, version};
 use sim_plant_snake::plant::Plant;
-use sim_plant_snake::replay::{Shown, replay};
+use sim_plant_snake::replay::scene;
+use sim_recording::Recording;
 use sim_snake::scenario::Scenario;
 use sim_snake::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -98,18 +99,19 @@ fn run(job: &Path, out: &Path) -> Result<(), String> {
     write("trajectory.csv", record.trajectory.to_csv(&spec).as_bytes())?;
     write("observed.json", format!("{observed}\n").as_bytes())?;
     write("diagnostics.csv", record.diagnostics().as_bytes())?;
-    let replay = replay(&Shown {
-        spec: &spec,
-        place: job.scenario.scene,
+    let recording = Recording {
+        scene: &scene(&spec, job.scenario.scene),
+        name: &format!("{} s", job.timestep),
+        version: &version(),
         poses: &record.poses,
         steps_per_frame: log_every,
         timestep: job.timestep,
         steps: record.observed.physics_steps,
-        version: &version(),
-    })?;
-    write("scene.json", &replay.scene)?;
-    write("capture.bin", &replay.capture)?;
-    write("result.json", &replay.result)?;
+        seed: spec.simulation.seed,
+    };
+    for (name, bytes) in recording.files()? {
+        write(name, &bytes)?;
+    }
     write("run.json", format!("{file:#}\n").as_bytes())
 }
 

@@ -5,14 +5,15 @@ use sim_mujoco_c::{Data, Kind, Model};
 use sim_plant_snake::check::check;
 use sim_plant_snake::plant::Plant;
 use sim_plant_snake::record::Record;
-use sim_plant_snake::replay::{Shown, replay};
+use sim_plant_snake::replay::scene;
 use sim_protocol::{Plant as _, Protocol};
+use sim_recording::Recording;
 use sim_snake::Snake;
 use sim_snake::controller::State;
 use sim_snake::mjcf::{Scene, mjcf};
 use sim_snake::scenario::{Fault, FaultKind, Scenario};
 use sim_snake::spec::Spec;
-use sim_snake::telemetry::Ran;
+use sim_snake::telemetry::{Diagnostics, Ran};
 
 const SPEC: &str = include_str!("../../../scenes/snake/snake.toml");
 const PROTOCOL: &str = include_str!("../../../scenes/snake/protocol.toml");
@@ -220,7 +221,11 @@ fn faults_of_perception_stop_the_plant() {
                 || diagnostics.contains("safe_stop,0.0,0.0,0.0,-0.0,"),
             "{diagnostics}"
         );
-        let left = Ran { trajectory: record.trajectory, observed: record.observed };
+        let left = Ran {
+            trajectory: record.trajectory,
+            observed: record.observed,
+            diagnostics: Diagnostics::default(),
+        };
         assert!(Snake(spec.clone()).metrics(&faulty, &left)["safe_stop_steps"] > 0.0);
 
         let reset = Scenario { reset_at_s: Some(2.0), ..faulty };
@@ -249,7 +254,11 @@ fn failing(alter: impl FnOnce(&mut Spec), scene: Scene, duration_s: f64) -> Vec<
     alter(&mut spec);
     let scenario = scenario(scene, duration_s);
     let record = ran(&spec, &scenario);
-    let left = Ran { trajectory: record.trajectory, observed: record.observed };
+    let left = Ran {
+        trajectory: record.trajectory,
+        observed: record.observed,
+        diagnostics: Diagnostics::default(),
+    };
     let found = Snake(spec).metrics(&scenario, &left);
     let p = protocol();
     p.gates_of(&scenario)
@@ -358,30 +367,26 @@ fn a_run_is_a_capture() {
     for place in Scene::ALL {
         let spec = spec();
         let record = ran(&spec, &scenario(place, 0.5));
-        let made = replay(&Shown {
-            spec: &spec,
-            place,
+        let scene = scene(&spec, place);
+        let recording = Recording {
+            scene: &scene,
+            name: "0.002 s",
             poses: &record.poses,
             steps_per_frame: 25,
             timestep: 0.002,
             steps: record.observed.physics_steps,
             version: "3.17.0",
-        })
-        .expect("a replay");
-        let scene: sim_engine_protocol::Scene =
-            serde_json::from_slice(&made.scene).expect("a scene");
+            seed: spec.simulation.seed,
+        };
+        let [(_, text), (_, bytes), (_, result)] = recording.files().expect("a recording");
         scene.validate().expect("valid");
         let still = if place == Scene::ObstacleCourse { 2 } else { 1 };
         assert_eq!((scene.dynamic_count(), scene.bodies.len()), (10, 10 + still));
-        let capture =
-            sim_engine_protocol::capture::Capture::read(&made.capture).expect("a capture");
+        let capture = sim_engine_protocol::capture::Capture::read(&bytes).expect("a capture");
         assert_eq!((capture.header.bodies, capture.header.frames), (10, 11));
         let result: sim_engine_protocol::JobResult =
-            serde_json::from_slice(&made.result).expect("a result");
-        assert_eq!(
-            result.scene.expect("a scene").digest,
-            blake3::hash(&made.scene).to_hex().to_string()
-        );
+            serde_json::from_slice(&result).expect("a result");
+        assert_eq!(result.scene.expect("a scene").digest, blake3::hash(&text).to_hex().to_string());
         // Links stay at their height, and neighbours a pitch apart.
         for frame in 0..11 {
             let poses: Vec<[f32; 7]> = capture.frame(frame).collect();

@@ -13,6 +13,8 @@ pub struct Layout {
     pub wheels: [usize; 4],
     /// Velocity of each wheel's spin.
     pub spin: [usize; 4],
+    /// Its angle.
+    pub spin_angle: [usize; 4],
     /// Position of each steering joint, left first.
     pub steer: [usize; 2],
     /// Steering actuators, left first.
@@ -143,6 +145,7 @@ pub fn check(model: &Model, config: &Config) -> Result<Layout, String> {
         ground,
         wheels: geoms,
         spin: spins.map(|i| all[i].dof),
+        spin_angle: spins.map(|i| all[i].qpos),
         steer: steer.map(|i| all[i].qpos),
         steering,
         drive,

@@ -2,3 +2,4 @@
 
 pub mod check;
 pub mod plant;
+pub mod replay;

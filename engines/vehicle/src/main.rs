@@ -3,8 +3,10 @@
 use serde::Deserialize;
 use sim_mujoco_c::{Kind, Model, version};
 use sim_plant_vehicle::plant::Plant;
+use sim_plant_vehicle::replay::scene;
+use sim_recording::Recording;
 use sim_vehicle::config::Config;
-use sim_vehicle::protocol::Scenario;
+use sim_vehicle::scenario::Scenario;
 use sim_vehicle::telemetry::Telemetry;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,11 +71,15 @@ fn run(job: &Path, out: &Path) -> Result<(), String> {
     let control_dt = config.simulation.control_dt_s;
     let steps = (job.scenario.duration_s / control_dt).round() as u64;
     let mut telemetry = Telemetry { values: plant.first_row().to_vec() };
+    let mut poses = plant.poses().to_vec();
     let (mut made, mut error) = (0, None);
     for i in 0..steps {
         let action = job.scenario.action(i as f64 * control_dt, plant.speed());
         match plant.control_step(action) {
-            Ok(row) => telemetry.values.extend(row),
+            Ok(row) => {
+                telemetry.values.extend(row);
+                poses.extend(plant.poses());
+            }
             Err(reason) => {
                 error = Some(reason);
                 break;
@@ -107,6 +113,20 @@ fn run(job: &Path, out: &Path) -> Result<(), String> {
         std::fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))
     };
     write("telemetry.bin", &telemetry.to_bytes())?;
+    let scene = scene(&config, &job.scenario.name);
+    let recording = Recording {
+        scene: &scene,
+        name: &format!("{} s", job.timestep),
+        version: &version(),
+        poses: &poses,
+        steps_per_frame: plant.substeps(),
+        timestep: job.timestep,
+        steps: made * u64::from(plant.substeps()),
+        seed: 0,
+    };
+    for (name, bytes) in recording.files()? {
+        write(name, &bytes)?;
+    }
     write("run.json", format!("{file:#}\n").as_bytes())
 }
 

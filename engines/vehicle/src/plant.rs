@@ -1,6 +1,7 @@
 //! The plant: what an action becomes, substep by substep, and what is noted of each.
 
 use crate::check::{Layout, check, substeps};
+use crate::replay::{poses, product};
 use sim_mujoco_c::{Data, Model};
 use sim_vehicle::config::Config;
 use sim_vehicle::telemetry::{self as t, COLUMNS};
@@ -212,6 +213,14 @@ impl<'m> Plant<'m> {
         row
     }
 
+    /// Poses of chassis and wheels, see [`poses`].
+    pub fn poses(&self) -> [f32; 35] {
+        let q = self.data.qpos();
+        let free = std::array::from_fn(|i| q[i]);
+        let spin = self.layout.spin_angle.map(|i| q[i]);
+        poses(&self.config, free, self.layout.steer.map(|i| q[i]), spin)
+    }
+
     /// From the free joint's own coordinates, which a step leaves up to date.
     fn state(&self) -> State {
         let (q, v) = (self.data.qpos(), self.data.qvel());
@@ -251,16 +260,6 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Product of quaternions, real part first.
-fn product(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
-    [
-        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
-        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
-        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
-    ]
-}
-
 /// Rotation matrix of a unit quaternion, real part first, by rows.
 fn matrix(q: [f64; 4]) -> [[f64; 3]; 3] {
     let [w, x, y, z] = q;
@@ -269,4 +268,73 @@ fn matrix(q: [f64; 4]) -> [[f64; 3]; 3] {
         [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
         [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim_mujoco_c::Kind;
+    use sim_vehicle::mjcf::{WHEELS, mjcf};
+
+    fn on<R>(test: impl FnOnce(&Model, Plant<'_>) -> R) -> R {
+        let text = include_str!("../../../scenes/vehicle/vehicle.toml");
+        let config = Config::parse(text).expect("a configuration");
+        let model = Model::compile(&mjcf(&config)).expect("compiles");
+        let plant = Plant::new(&model, &config, 0.0, 0.0).expect("fits");
+        test(&model, plant)
+    }
+
+    /// V19: a place beyond what MuJoCo believes is finite, and it warns.
+    #[test]
+    fn a_warning_ends_the_run() {
+        on(|_, mut plant| {
+            plant.control_step([0.0; 2]).expect("stands");
+            plant.data.qpos_mut()[0] = 2e10;
+            let reason = plant.control_step([0.0; 2]).expect_err("warned");
+            assert!(reason.starts_with("MuJoCo warned at 0.05"), "{reason}");
+        });
+    }
+
+    /// V20: a step that does not take the time it should.
+    #[test]
+    fn a_wrong_increment_of_time_ends_the_run() {
+        on(|_, mut plant| {
+            plant.dt = 0.004;
+            let reason = plant.control_step([0.0; 2]).expect_err("another time");
+            assert_eq!(reason, "a step of 0.004 s took 0.005 s of simulated time");
+        });
+    }
+
+    /// What a recording shows is where MuJoCo has the bodies.
+    #[test]
+    fn poses_are_those_of_the_simulator() {
+        on(|model, mut plant| {
+            for _ in 0..40 {
+                plant.control_step([0.3, 2.0]).expect("drives");
+            }
+            plant.data.forward();
+            let shown = plant.poses();
+            let bodies = ["chassis".to_owned()].into_iter();
+            let bodies = bodies.chain(WHEELS.map(|w| format!("{w}_wheel_body")));
+            for (i, name) in bodies.enumerate() {
+                let body = model.id(Kind::Body, &name).expect("a body");
+                let place = plant.data.xpos(body);
+                let turned = plant.data.xquat(body);
+                // A wheel's cylinder lies on its side.
+                let h = std::f64::consts::FRAC_1_SQRT_2;
+                let turned = if i == 0 { turned } else { product(turned, [h, -h, 0.0, 0.0]) };
+                let wanted: Vec<f64> = place.into_iter().chain(turned).collect();
+                let found: Vec<f64> =
+                    shown[7 * i..7 * i + 7].iter().map(|x| f64::from(*x)).collect();
+                // A quaternion and its negative are one rotation.
+                let same: f64 = found[3..].iter().zip(&wanted[3..]).map(|(a, b)| a * b).sum();
+                let flip = same.signum();
+                for (k, (a, b)) in found.iter().zip(&wanted).enumerate() {
+                    let b = if k < 3 { *b } else { flip * b };
+                    assert!((a - b).abs() < 1e-5, "{name} {k}: {found:?} {wanted:?}");
+                }
+            }
+            assert!(shown[0] > 3.0, "it went somewhere: {shown:?}");
+        });
+    }
 }

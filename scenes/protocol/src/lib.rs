@@ -6,6 +6,7 @@
 //! and the metrics of it.
 
 mod plant;
+pub mod plots;
 mod protocol;
 pub mod stats;
 

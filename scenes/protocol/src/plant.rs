@@ -1,6 +1,7 @@
 //! What a protocol asks of a plant.
 
-use crate::protocol::Scenario;
+use crate::plots::Plot;
+use crate::protocol::{Protocol, Scenario};
 use std::collections::BTreeMap;
 
 /// A plant: its configuration, what is made of it, what a run leaves, and what is measured of that.
@@ -55,6 +56,15 @@ pub trait Plant: Sized {
     /// The largest difference of any value of two runs; infinite where they are not made of the same
     /// values, not a number where one is none. Zero only where everything that was left is equal.
     fn apart(a: &Self::Ran, b: &Self::Ran) -> f64;
+
+    /// What a page shows of a scenario beside its checks; `runs` is the first repeat of each candidate, by
+    /// its step, s.
+    fn plots(
+        &self,
+        protocol: &Protocol<Self::Scenario>,
+        scenario: &Self::Scenario,
+        runs: &[(f64, &Self::Ran)],
+    ) -> Vec<Plot>;
 
     /// What the model assumes, and what must not be concluded from it.
     fn assumptions(&self) -> Vec<String> {

@@ -6,9 +6,9 @@ use crate::{config, lengths, scale_input, text};
 use fs_err as fs;
 use sha2::{Digest as _, Sha256};
 use sim_model::request::{Request, StageStatus, StatusFile};
+use sim_protocol::Op;
 use sim_stage_sdk::{IoContext, StageError, arg, input, ok, status};
 use sim_vehicle::batch::{BatchProtocol, Scale, differences, metrics};
-use sim_vehicle::protocol::Op;
 use sim_vehicle::telemetry::Telemetry;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -145,7 +145,8 @@ fn scale_report(protocol: &BatchProtocol, scale: &Scale, run: &BatchRun) -> Scal
     let gates = protocol.gates.iter().filter(|g| scale.worlds >= g.from_worlds);
     let checks = gates
         .map(|g| {
-            let id = format!("scale.{}.{}.{}", scale.worlds, g.metric, g.op.word());
+            let side = g.op.word();
+            let id = format!("scale.{}.{}.{side}", scale.worlds, g.metric);
             check(id, &g.metric, g.op, g.limit, found.get(g.metric.as_str()).copied())
         })
         .collect();

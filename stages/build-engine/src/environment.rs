@@ -271,6 +271,37 @@ mod tests {
         assert!(Lock::parse("format = 1\nrequires = []\n").is_err());
     }
 
+    fn wheel(path: &Path, members: &[(&str, &str)]) {
+        let mut zip = zip::ZipWriter::new(std::fs::File::create(path).expect("a file"));
+        for (name, text) in members {
+            let options = zip::write::SimpleFileOptions::default();
+            zip.start_file(*name, options).expect("a member");
+            std::io::Write::write_all(&mut zip, text.as_bytes()).expect("written");
+        }
+        zip.finish().expect("a wheel");
+    }
+
+    #[test]
+    fn wheels_share_a_folder_and_what_two_of_them_hold_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (a, b) = (dir.path().join("a.whl"), dir.path().join("b.whl"));
+        let own = ("a-1.data/platlib/a/two.so", "2");
+        wheel(&a, &[("a/one.py", "1"), own, ("a-1.data/scripts/run", "#!")]);
+        wheel(&b, &[("b.py", "b"), ("a/one.py", "other")]);
+        let site = dir.path().join("site");
+        let mut unused = Vec::new();
+        unpack(&a, "a.whl", &site, &mut unused).expect("unpacked");
+        let text = |name: &str| std::fs::read_to_string(site.join(name)).expect(name);
+        assert_eq!((text("a/one.py").as_str(), text("a/two.so").as_str()), ("1", "2"));
+        assert_eq!(unused, ["a.whl: a-1.data/scripts/run"]);
+        let error = unpack(&b, "b.whl", &site, &mut unused).expect_err("twice").to_string();
+        assert_eq!(error, "wheel b.whl: a/one.py is in another wheel, too");
+        assert_eq!(text("a/one.py"), "1");
+        std::fs::write(&b, "no zip").expect("written");
+        let error = unpack(&b, "b.whl", &site, &mut unused).expect_err("no wheel").to_string();
+        assert!(error.starts_with("wheel b.whl: "), "{error}");
+    }
+
     /// The layout of wheels: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
     #[test]
     fn members_lie_where_an_installer_puts_them() {

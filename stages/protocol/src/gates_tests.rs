@@ -3,9 +3,11 @@
 
 use crate::report::Report;
 use crate::verdict::tests::{judged_as, ran};
+use sim_protocol::{Op, Protocol};
+use sim_vehicle::Vehicle;
 use sim_vehicle::config::Config;
 use sim_vehicle::metrics::GRAVITY;
-use sim_vehicle::protocol::{Protocol, Scenario};
+use sim_vehicle::scenario::Scenario;
 use sim_vehicle::telemetry::{self as t, COLUMNS, Telemetry};
 
 const PROTOCOL: &str = include_str!("../../../scenes/vehicle/m1.toml");
@@ -149,7 +151,7 @@ fn drift(run: &mut Telemetry, quantity: &str) {
 }
 
 /// The verdict where all repeats of the largest step in `scenario` went wrong.
-fn with(protocol: &Protocol, scenario: &str, change: impl Fn(&mut Telemetry)) -> Report {
+fn with(protocol: &Protocol<Scenario>, scenario: &str, change: impl Fn(&mut Telemetry)) -> Report {
     let config = Config::parse(CONFIG).expect("a configuration");
     judged_as(protocol, |of, candidate, _| {
         let mut run = ideal(of, &config);
@@ -160,12 +162,12 @@ fn with(protocol: &Protocol, scenario: &str, change: impl Fn(&mut Telemetry)) ->
     })
 }
 
-fn protocol() -> Protocol {
-    Protocol::parse::<sim_vehicle::Vehicle>(PROTOCOL).expect("a protocol")
+fn protocol() -> Protocol<Scenario> {
+    Protocol::parse::<Vehicle>(PROTOCOL).expect("a protocol")
 }
 
 /// The protocol of one scenario, for speed.
-fn only(name: &str) -> Protocol {
+fn only(name: &str) -> Protocol<Scenario> {
     let mut p = protocol();
     p.scenarios.retain(|s| s.name == name);
     p.convergence.retain(|c| c.scenario == name);
@@ -190,7 +192,7 @@ fn every_absolute_gate_fails_on_a_plant_that_violates_it() {
     for scenario in &protocol().scenarios {
         let p = only(&scenario.name);
         for gate in p.gates_of(scenario) {
-            let upper = gate.op == sim_vehicle::protocol::Op::AtMost;
+            let upper = gate.op == Op::AtMost;
             let report = with(&p, &scenario.name, |run| fault(run, &gate.metric, upper));
             let prefix = format!("absolute.{}.{}.", scenario.name, gate.metric);
             let failures = &report.candidates[0].failures;

@@ -7,16 +7,12 @@
 
 #[cfg(test)]
 mod gates_tests;
-pub mod plots;
 pub mod report;
 mod run;
-mod snake_plots;
 #[cfg(test)]
 mod snake_tests;
-mod vehicle_plots;
 mod verdict;
 
-use plots::Plotted;
 use sim_model::action::Class;
 use sim_model::kind::{
     Cell, Draft, DraftInput, ExpandCtx, InputSpec, Kind, Param, ParamType, Place, Problem,
@@ -29,6 +25,8 @@ use sim_stage_sdk::{IoContext, Stage, StageError, arg, input, ok};
 use sim_vehicle::Vehicle;
 use std::path::Path;
 use std::time::Duration;
+
+pub use sim_protocol::plots;
 
 /// The kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -215,7 +213,7 @@ impl Stage for ProtocolKind {
     }
 }
 
-fn step<P: Plotted>(
+fn step<P: Plant>(
     request: &Request,
     dir: &Path,
     fingerprint: &str,

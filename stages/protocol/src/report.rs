@@ -41,7 +41,7 @@ pub struct Head {
     pub protocol_sha256: String,
     /// SHA-256 of the configuration's file.
     pub config_sha256: String,
-    /// SHA-256 of the model made from the configuration; of several, of their digests.
+    /// SHA-256 of the model made from the configuration.
     pub model_sha256: String,
     /// Physics steps that were compared, s.
     pub candidates_s: Vec<f64>,
@@ -99,7 +99,7 @@ pub struct Check {
     pub id: String,
     /// What is compared; its unit is in its name.
     pub metric: String,
-    /// `==`, `<=`, `>=` or `<`.
+    /// `==`, `<=` or `>=`.
     pub operator: String,
     /// What it is compared with.
     pub limit: f64,

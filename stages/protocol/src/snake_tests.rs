@@ -25,8 +25,8 @@ fn files(speed: f64) -> Vec<Vec<u8>> {
         let t = f64::from(k) * 0.05;
         let q = |i: i32| 0.5 * (4.4 * t + 0.75 * f64::from(i)).sin();
         let joints: Vec<String> = (0..9).map(|i| q(i).to_string()).collect();
-        let rest = vec!["0"; 18].join(",");
-        let rays = vec!["-0.8"; 5].join(",");
+        let rest = ["0"; 18].join(",");
+        let rays = ["-0.8"; 5].join(",");
         csv += &format!("{t},{},0,0,slither,{},{rest},{rays}\n", speed * t, joints.join(","));
     }
     let observed = serde_json::json!({
@@ -42,7 +42,7 @@ fn files(speed: f64) -> Vec<Vec<u8>> {
         "transitions": [], "final_state": "slither", "safe_stop_steps": 0,
         "safe_stop_reason": null, "max_surrogate_force_n": 0.1, "max_surrogate_moment_nm": 0.0,
     });
-    vec![csv.into_bytes(), observed.to_string().into_bytes()]
+    vec![csv.into_bytes(), observed.to_string().into_bytes(), b"time_s\n".to_vec()]
 }
 
 fn run_file() -> RunFile {

@@ -1,6 +1,5 @@
 //! The verdict: metrics of all runs, checks, and the largest candidate that passes all of them.
 
-use crate::plots::{self, Plots, Plotted, ScenarioPlots};
 use crate::report::{
     Candidate, Check, Different, FORMAT, Head, Published, Report, Runtime, ScenarioReport,
     Selection,
@@ -10,6 +9,7 @@ use crate::{input_name, plant, text};
 use fs_err as fs;
 use sha2::{Digest as _, Sha256};
 use sim_model::request::{Request, StageStatus, StatusFile};
+use sim_protocol::plots::{self, Plots, ScenarioPlots};
 use sim_protocol::{Op, Outcome, Plant, Protocol, Scenario as _};
 use sim_stage_sdk::{IoContext, StageError, input, ok, status};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(crate) struct Ran<P: Plant> {
 /// By scenario and candidate: the repeats.
 pub(crate) type Runs<P> = BTreeMap<(String, usize), Vec<Ran<P>>>;
 
-pub(crate) fn run<P: Plotted>(
+pub(crate) fn run<P: Plant>(
     request: &Request,
     dir: &Path,
     fingerprint: &str,
@@ -86,14 +86,15 @@ fn json(text: serde_json::Result<String>) -> Result<String, StageError> {
 }
 
 /// The curves of the first repeat of every candidate, as far as it came.
-fn plots<P: Plotted>(protocol: &Protocol<P::Scenario>, plant: &P, runs: &Runs<P>) -> Plots {
+fn plots<P: Plant>(protocol: &Protocol<P::Scenario>, plant: &P, runs: &Runs<P>) -> Plots {
     let candidates = protocol.protocol.candidates_s.iter().enumerate();
     let of = |scenario: &P::Scenario| {
-        let first = candidates.clone().filter_map(|(i, dt)| {
-            Some((*dt, &runs.get(&(scenario.name().to_owned(), i))?.first()?.left))
-        });
+        let name = scenario.name().to_owned();
+        let first = candidates
+            .clone()
+            .filter_map(|(i, dt)| Some((*dt, &runs.get(&(name.clone(), i))?.first()?.left)));
         let plots = plant.plots(protocol, scenario, &first.collect::<Vec<_>>());
-        ScenarioPlots { scenario: scenario.name().to_owned(), plots }
+        ScenarioPlots { scenario: name, plots }
     };
     Plots { format: plots::FORMAT, scenarios: protocol.scenarios.iter().map(of).collect() }
 }
@@ -416,7 +417,7 @@ pub(crate) mod tests {
 
     use sim_vehicle::Vehicle;
     use sim_vehicle::config::Config;
-    use sim_vehicle::protocol::Scenario;
+    use sim_vehicle::scenario::Scenario;
     use sim_vehicle::telemetry::Telemetry;
 
     const PROTOCOL: &str = include_str!("../../../scenes/vehicle/m1.toml");
@@ -468,7 +469,7 @@ pub(crate) mod tests {
     ) -> Report {
         let vehicle = Vehicle(Config::parse(CONFIG).expect("a configuration"));
         let head = head(p, "f", "", "", &[]).expect("a head");
-        let mut runs = Runs::new();
+        let mut runs = Runs::<Vehicle>::new();
         for s in &p.scenarios {
             for i in 0..p.protocol.candidates_s.len() {
                 let repeats = (0..p.protocol.repeats).map(|r| make(s, i, r)).collect();

@@ -51,6 +51,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
             "sim-fingerprint",
             "sim-engine-protocol",
             "sim-scenes",
+            "sim-stage-protocol",
             "sim-stage-render",
         ],
     ),
@@ -67,7 +68,14 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ),
     (
         "sim-stage-batch-protocol",
-        &["sim-model", "sim-stage-sdk", "sim-fingerprint", "sim-stage-build-engine", "sim-vehicle"],
+        &[
+            "sim-model",
+            "sim-stage-sdk",
+            "sim-fingerprint",
+            "sim-stage-build-engine",
+            "sim-protocol",
+            "sim-vehicle",
+        ],
     ),
     ("sim-protocol", &[]),
     ("sim-snake", &["sim-protocol"]),

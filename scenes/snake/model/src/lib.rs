@@ -10,6 +10,7 @@ pub mod interface;
 pub mod metrics;
 pub mod mjcf;
 pub mod perception;
+mod plots;
 mod receipt;
 pub mod scenario;
 pub mod spec;
@@ -20,8 +21,9 @@ use crate::metrics::Run;
 use crate::mjcf::Scene;
 use crate::scenario::Scenario;
 use crate::spec::Spec;
-use crate::telemetry::{Observed, Ran, Trajectory};
-use sim_protocol::{Outcome, Plant};
+use crate::telemetry::{Diagnostics, Observed, Ran, Trajectory};
+use sim_protocol::plots::Plot;
+use sim_protocol::{Outcome, Plant, Protocol};
 use std::collections::BTreeMap;
 
 /// The snake as a protocol sees it.
@@ -34,9 +36,8 @@ impl Plant for Snake {
 
     const NAME: &'static str = "snake";
     const METRICS: &'static [&'static str] = &metrics::NAMES;
-    const FILES: &'static [&'static str] = &["trajectory.csv", "observed.json"];
-    const EXTRAS: &'static [&'static str] =
-        &["diagnostics.csv", "capture.bin", "scene.json", "result.json"];
+    const FILES: &'static [&'static str] = &["trajectory.csv", "observed.json", "diagnostics.csv"];
+    const EXTRAS: &'static [&'static str] = &["capture.bin", "scene.json", "result.json"];
     const CAPTURES: bool = true;
     const MODELS: &'static [&'static str] = &[
         Scene::Locomotion.file(),
@@ -66,17 +67,20 @@ impl Plant for Snake {
     }
 
     fn read(files: &[Vec<u8>]) -> Result<Ran, String> {
-        let [trajectory, observed] = files else {
-            return Err(format!("{} files instead of two", files.len()));
+        let [trajectory, observed, diagnostics] = files else {
+            return Err(format!("{} files instead of three", files.len()));
         };
         let text = std::str::from_utf8(trajectory).map_err(|e| format!("trajectory.csv: {e}"))?;
         let trajectory = Trajectory::from_csv(text).map_err(|e| format!("trajectory.csv: {e}"))?;
+        let text = std::str::from_utf8(diagnostics).map_err(|e| format!("diagnostics.csv: {e}"))?;
+        let diagnostics =
+            Diagnostics::from_csv(text).map_err(|e| format!("diagnostics.csv: {e}"))?;
         let observed: Observed =
             serde_json::from_slice(observed).map_err(|e| format!("observed.json: {e}"))?;
         if observed.format != 1 {
             return Err(format!("observed.json has format {}, not 1", observed.format));
         }
-        Ok(Ran { trajectory, observed })
+        Ok(Ran { trajectory, observed, diagnostics })
     }
 
     fn metrics(&self, scenario: &Scenario, ran: &Ran) -> BTreeMap<&'static str, f64> {
@@ -85,6 +89,15 @@ impl Plant for Snake {
 
     fn difference(&self, _: &str, _: &Scenario, _: &Ran, _: &Ran) -> Option<f64> {
         None
+    }
+
+    fn plots(
+        &self,
+        _: &Protocol<Scenario>,
+        scenario: &Scenario,
+        runs: &[(f64, &Ran)],
+    ) -> Vec<Plot> {
+        plots::plots(scenario, &self.0, runs)
     }
 
     fn apart(a: &Ran, b: &Ran) -> f64 {

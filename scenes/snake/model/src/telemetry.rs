@@ -169,6 +169,44 @@ pub struct Observed {
     pub max_surrogate_moment_nm: f64,
 }
 
+/// Numbers that no check reads, over time: `diagnostics.csv`, a column a name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Diagnostics {
+    names: Vec<String>,
+    /// Rows; what is no number, such as a state's name, is NaN.
+    rows: Vec<Vec<f64>>,
+}
+
+impl Diagnostics {
+    /// From the file's text. The error names the line.
+    pub fn from_csv(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines();
+        let names: Vec<String> =
+            lines.next().unwrap_or_default().split(',').map(str::to_owned).collect();
+        let mut rows = Vec::new();
+        for (i, line) in lines.enumerate() {
+            let row: Vec<f64> = line.split(',').map(|v| v.parse().unwrap_or(f64::NAN)).collect();
+            if row.len() != names.len() {
+                return Err(format!("line {} has {} of {} values", i + 2, row.len(), names.len()));
+            }
+            rows.push(row);
+        }
+        Ok(Self { names, rows })
+    }
+
+    /// A column over the first, which is time, s; empty where there is no such column.
+    pub fn column(&self, name: &str) -> Vec<[f64; 2]> {
+        let Some(at) = self.names.iter().position(|n| n == name) else { return Vec::new() };
+        self.rows.iter().map(|row| [row[0], row[at]]).collect()
+    }
+
+    /// The same bits everywhere.
+    fn same(&self, other: &Self) -> bool {
+        let bits = |d: &Self| d.rows.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
+        self.names == other.names && bits(self) == bits(other)
+    }
+}
+
 /// What a run left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
@@ -176,6 +214,8 @@ pub struct Ran {
     pub trajectory: Trajectory,
     /// Over every physics step.
     pub observed: Observed,
+    /// What is shown beside.
+    pub diagnostics: Diagnostics,
 }
 
 impl Ran {
@@ -192,7 +232,9 @@ impl Ran {
         let rows = sim_protocol::apart(&numbers(self), &numbers(other));
         // States, counts, reasons and extremes: equal or not comparable.
         let states = |ran: &Self| ran.trajectory.rows.iter().map(|r| r.state).collect::<Vec<_>>();
-        let same = self.observed == other.observed && states(self) == states(other);
+        let same = self.observed == other.observed
+            && states(self) == states(other)
+            && self.diagnostics.same(&other.diagnostics);
         if same || rows > 0.0 { rows } else { f64::INFINITY }
     }
 }

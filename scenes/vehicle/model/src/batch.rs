@@ -1,9 +1,10 @@
 //! The batched counterpart of a timestep protocol: agreement of a batched engine with the plant on a CPU,
 //! and a table of scales. Declared in a TOML file beside the vehicle.
 
-use crate::protocol::{Action, Op, Scenario};
+use crate::scenario::{Action, Scenario};
 use crate::telemetry::{self as t, Telemetry};
 use serde::{Deserialize, Serialize};
+use sim_protocol::Op;
 use std::collections::BTreeMap;
 
 /// The whole file.

@@ -8,14 +8,16 @@ pub mod config;
 pub mod convergence;
 pub mod metrics;
 pub mod mjcf;
-pub mod protocol;
+mod plots;
+pub mod scenario;
 pub mod telemetry;
 
 use crate::config::Config;
 use crate::metrics::Run;
-use crate::protocol::Scenario;
+use crate::scenario::Scenario;
 use crate::telemetry::Telemetry;
-use sim_protocol::{Plant, apart};
+use sim_protocol::plots::Plot;
+use sim_protocol::{Plant, Protocol, apart};
 use std::collections::BTreeMap;
 
 /// The vehicle as a protocol sees it.
@@ -30,6 +32,8 @@ impl Plant for Vehicle {
     const METRICS: &'static [&'static str] = &metrics::NAMES;
     const QUANTITIES: &'static [&'static str] = &convergence::NAMES;
     const FILES: &'static [&'static str] = &["telemetry.bin"];
+    const EXTRAS: &'static [&'static str] = &["scene.json", "capture.bin", "result.json"];
+    const CAPTURES: bool = true;
     const MODELS: &'static [&'static str] = &["model.xml"];
 
     fn parse(config: &str) -> Result<Self, String> {
@@ -61,6 +65,15 @@ impl Plant for Vehicle {
     ) -> Option<f64> {
         let run = |telemetry| Run { telemetry, scenario, config: &self.0 };
         convergence::difference(quantity, &run(ran), &run(reference))
+    }
+
+    fn plots(
+        &self,
+        protocol: &Protocol<Scenario>,
+        scenario: &Scenario,
+        runs: &[(f64, &Telemetry)],
+    ) -> Vec<Plot> {
+        plots::plots(protocol, scenario, &self.0, runs)
     }
 
     fn apart(a: &Telemetry, b: &Telemetry) -> f64 {

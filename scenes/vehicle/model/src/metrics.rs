@@ -6,7 +6,7 @@
 //! quantile with linear interpolation.
 
 use crate::config::Config;
-use crate::protocol::Scenario;
+use crate::scenario::Scenario;
 use crate::telemetry::*;
 use sim_protocol::stats::{max, mean, min, p99, rms};
 use std::collections::BTreeMap;

@@ -10,20 +10,28 @@ use std::fmt::Write as _;
 /// Mass of a wheel, kg.
 pub const WHEEL_MASS_KG: f64 = 20.0;
 /// Half the width of a wheel, m.
-const WHEEL_HALF_WIDTH_M: f64 = 0.1;
+pub const WHEEL_HALF_WIDTH_M: f64 = 0.1;
 /// How far the wheels' centres lie below the chassis' origin, m.
-const WHEEL_DROP_M: f64 = 0.22;
+pub const WHEEL_DROP_M: f64 = 0.22;
 /// Half sizes of the chassis, m.
-const CHASSIS: [f64; 3] = [2.1, 0.72, 0.2];
+pub const CHASSIS: [f64; 3] = [2.1, 0.72, 0.2];
 
 /// Wheels in the order in which everything lists them.
 pub const WHEELS: [&str; 4] = ["front_left", "front_right", "rear_left", "rear_right"];
 
+/// Centre of a wheel in the chassis' frame, m.
+pub fn wheel_place(config: &Config, wheel: usize) -> [f64; 3] {
+    let (half_base, half_track) =
+        (config.vehicle.wheelbase_m / 2.0, config.vehicle.track_width_m / 2.0);
+    let x = if wheel < 2 { half_base } else { -half_base };
+    let y = if wheel.is_multiple_of(2) { half_track } else { -half_track };
+    [x, y, -WHEEL_DROP_M]
+}
+
 /// The model as XML. Numbers read back to the same double.
 pub fn mjcf(config: &Config) -> String {
     let (v, a) = (&config.vehicle, &config.actuator);
-    let (half_base, half_track, radius) =
-        (v.wheelbase_m / 2.0, v.track_width_m / 2.0, v.wheel_radius_m);
+    let (half_base, radius) = (v.wheelbase_m / 2.0, v.wheel_radius_m);
     let torque = config.wheel_torque(a.max_deceleration_mps2);
     let angle = a.max_steering_angle_rad;
     let mut xml = String::new();
@@ -64,8 +72,7 @@ pub fn mjcf(config: &Config) -> String {
         drop = -WHEEL_DROP_M,
     );
     for (i, wheel) in WHEELS.iter().enumerate() {
-        let x = if i < 2 { half_base } else { -half_base };
-        let y = if i % 2 == 0 { half_track } else { -half_track };
+        let [x, y, z] = wheel_place(config, i);
         let steer = if i < 2 {
             format!("        <joint name=\"{wheel}_steer\" class=\"steer\"/>\n")
         } else {
@@ -73,10 +80,9 @@ pub fn mjcf(config: &Config) -> String {
         };
         let _ = write!(
             xml,
-            "      <body name=\"{wheel}_wheel_body\" pos=\"{x:?} {y:?} {:?}\">\n{steer}        <joint \
+            "      <body name=\"{wheel}_wheel_body\" pos=\"{x:?} {y:?} {z:?}\">\n{steer}        <joint \
              name=\"{wheel}_wheel\" class=\"spin\"/>\n        <geom name=\"{wheel}_wheel_geom\" \
-             class=\"wheel\"/>\n      </body>\n",
-            -WHEEL_DROP_M
+             class=\"wheel\"/>\n      </body>\n"
         );
     }
     xml.push_str("    </body>\n  </worldbody>\n  <actuator>\n");

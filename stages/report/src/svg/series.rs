@@ -16,6 +16,8 @@ pub(crate) struct Plot<'a> {
     pub(crate) equal: bool,
     /// A limit, drawn across where it lies in reach of the curves.
     pub(crate) limit: Option<f64>,
+    /// Round things: centre and radius.
+    pub(crate) circles: &'a [[f64; 3]],
     /// Style and points of each curve; the first lies on top.
     pub(crate) curves: Vec<(usize, &'a [[f64; 2]])>,
 }
@@ -25,7 +27,10 @@ const FRAME: Frame =
 
 /// The plot as SVG, or nothing where it has no points.
 pub(crate) fn plot(p: &Plot<'_>) -> Option<String> {
-    let all = || p.curves.iter().flat_map(|(_, points)| points.iter());
+    // A circle's corners make room for it.
+    let corners: Vec<[f64; 2]> =
+        p.circles.iter().flat_map(|[x, y, r]| [[x - r, y - r], [x + r, y + r]]).collect();
+    let all = || p.curves.iter().flat_map(|(_, points)| points.iter()).chain(&corners);
     let highest = all().map(|q| q[1]).filter(|v| v.is_finite()).reduce(f64::max)?;
     // A limit far above would press the curves flat.
     let limit = p.limit.filter(|l| highest > 0.0 && *l <= 4.0 * highest && *l >= 0.0);
@@ -42,6 +47,16 @@ pub(crate) fn plot(p: &Plot<'_>) -> Option<String> {
             out,
             "<path class=\"limit\" d=\"M{} {level}H{}\"><title>limit {limit}</title></path>",
             FRAME.left, FRAME.right
+        );
+    }
+    for [cx, cy, r] in p.circles {
+        let _ = write!(
+            out,
+            "<ellipse class=\"thing\" cx=\"{}\" cy=\"{}\" rx=\"{}\" ry=\"{}\"/>",
+            at(x.at(*cx)),
+            at(y.at(*cy)),
+            at(x.at(cx + r) - x.at(*cx)),
+            at(y.at(*cy) - y.at(cy + r))
         );
     }
     for (style, points) in p.curves.iter().rev() {
@@ -75,13 +90,29 @@ mod tests {
         let points = [[0.0, 0.0], [1.0, 2.0], [2.0, 1.0]];
         let plot = |limit| {
             let curves = vec![(0, points.as_slice())];
-            let p = Plot { title: "t", x: "x", y: "y", equal: false, limit: Some(limit), curves };
+            let p = Plot {
+                title: "t",
+                x: "x",
+                y: "y",
+                equal: false,
+                limit: Some(limit),
+                circles: &[],
+                curves,
+            };
             super::plot(&p).unwrap()
         };
         assert!(plot(3.0).contains("class=\"limit\""));
         assert!(!plot(9.0).contains("class=\"limit\""), "too far away");
         assert_eq!(plot(3.0).matches('L').count(), 2, "one line of three points");
-        let none = Plot { title: "t", x: "", y: "", equal: false, limit: None, curves: vec![] };
+        let none = Plot {
+            title: "t",
+            x: "",
+            y: "",
+            equal: false,
+            limit: None,
+            circles: &[],
+            curves: vec![],
+        };
         assert!(super::plot(&none).is_none());
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct ProtocolPage {
     pub(crate) title: String,
     pub(crate) label: String,
     pub(crate) sentences: Vec<String>,
+    /// What the model assumes, and what must not be concluded from it.
+    pub(crate) assumptions: Vec<String>,
     pub(crate) facts: Vec<[String; 2]>,
     pub(crate) steps: Vec<Step>,
     pub(crate) failures: Vec<Failure>,
@@ -285,7 +287,7 @@ fn asked(check: &Check) -> String {
 fn margin(check: &Check) -> String {
     let Some(value) = check.value else { return String::new() };
     let room = match check.operator.as_str() {
-        "<=" => check.limit - value,
+        "<=" | "<" => check.limit - value,
         ">=" => value - check.limit,
         _ => return if check.passed { "exact".to_owned() } else { number(value - check.limit) },
     };
@@ -376,6 +378,7 @@ pub(crate) fn page(judged: &Judged, files: Vec<Link>) -> ProtocolPage {
         title: title(report),
         label: text::line(&judged.label),
         sentences: sentences(report),
+        assumptions: report.assumptions.iter().map(|a| text::line(a)).collect(),
         facts: vec![
             ["Scenarios".into(), names.len().to_string()],
             ["Repeats of a run".into(), head.repeats.to_string()],
@@ -524,6 +527,7 @@ fn plots(judged: &Judged, scenario: &str) -> Vec<PlotView> {
             y: &p.y,
             equal: p.equal,
             limit: p.limit,
+            circles: &p.circles,
             curves: p.curves.iter().map(|c| (style(c.timestep_s), c.points.as_slice())).collect(),
         })?;
         Some(PlotView {

@@ -2,7 +2,7 @@ use super::*;
 use crate::Snake;
 use crate::controller::{Pose, Transition};
 use crate::spec::tests::{TEXT, spec};
-use crate::telemetry::{Observed, Row, Trajectory};
+use crate::telemetry::{Diagnostics, Observed, Row, Trajectory};
 use sim_protocol::{Op, Plant as _, Protocol};
 
 const PROTOCOL: &str = include_str!("../../../protocol.toml");
@@ -67,7 +67,11 @@ fn passing(scenario: &Scenario) -> Ran {
         max_surrogate_force_n: 0.05,
         max_surrogate_moment_nm: 0.01,
     };
-    Ran { trajectory: Trajectory { rows: rows.collect() }, observed }
+    Ran {
+        trajectory: Trajectory { rows: rows.collect() },
+        observed,
+        diagnostics: Diagnostics::default(),
+    }
 }
 
 /// Checks of a run that do not hold, by name.

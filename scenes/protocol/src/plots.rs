@@ -1,24 +1,12 @@
 //! Curves of a protocol's runs, `plots.json`: what a page shows beside the checks.
 
 use serde::{Deserialize, Serialize};
-use sim_protocol::{Plant, Protocol};
 
 /// Format of the file.
 pub const FORMAT: u32 = 1;
 
-/// A plant that says which curves of its runs are shown.
-pub(crate) trait Plotted: Plant {
-    /// The plots of a scenario; `runs` is the first repeat of each candidate by its step, s.
-    fn plots(
-        &self,
-        protocol: &Protocol<Self::Scenario>,
-        scenario: &Self::Scenario,
-        runs: &[(f64, &Self::Ran)],
-    ) -> Vec<Plot>;
-}
-
 /// Points of a curve that are kept; a page holds dozens of curves.
-pub(crate) const MOST_POINTS: usize = 240;
+pub const MOST_POINTS: usize = 240;
 
 /// The file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +41,9 @@ pub struct Plot {
     /// A limit on what is shown, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
+    /// Round things that lie there: centre and radius, in the axes' units.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circles: Vec<[f64; 3]>,
     /// One curve a candidate, of its first repeat.
     pub curves: Vec<Curve>,
 }
@@ -74,7 +65,7 @@ fn short(points: impl IntoIterator<Item = [f64; 2]>) -> Vec<[f64; 2]> {
 }
 
 /// At most `most` of the points, the least and the greatest value of each stretch; the ends stay.
-pub(crate) fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
+pub fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     if points.len() <= most {
         return short(points.iter().copied());
     }
@@ -97,7 +88,7 @@ pub(crate) fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
 }
 
 /// At most `most` of the points of a path, evenly; the ends stay.
-pub(crate) fn thin_path(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
+pub fn thin_path(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     if points.len() <= most {
         return short(points.iter().copied());
     }

@@ -1,25 +1,15 @@
 //! Which curves of the vehicle's telemetry are shown.
 
-use crate::plots::{Curve, MOST_POINTS, Plot, Plotted, thin, thin_path};
-use sim_vehicle::Vehicle;
-use sim_vehicle::config::Config;
-use sim_vehicle::metrics::GRAVITY;
-use sim_vehicle::protocol::{Op, Protocol, Scenario};
-use sim_vehicle::telemetry::{self as t, Telemetry};
+use crate::config::Config;
+use crate::metrics::GRAVITY;
+use crate::scenario::Scenario;
+use crate::telemetry::{self as t, Telemetry};
+use sim_protocol::plots::{Curve, MOST_POINTS, Plot, thin, thin_path};
+use sim_protocol::{Op, Protocol};
 
-impl Plotted for Vehicle {
-    fn plots(
-        &self,
-        protocol: &Protocol,
-        scenario: &Scenario,
-        runs: &[(f64, &Telemetry)],
-    ) -> Vec<Plot> {
-        plots(protocol, scenario, &self.0, runs)
-    }
-}
-
-fn plots(
-    protocol: &Protocol,
+/// The plots of a scenario; `runs` is the first repeat of each candidate by its step, s.
+pub(crate) fn plots(
+    protocol: &Protocol<Scenario>,
     scenario: &Scenario,
     config: &Config,
     runs: &[(f64, &Telemetry)],
@@ -35,6 +25,7 @@ fn plots(
         y: y.to_owned(),
         equal: false,
         limit,
+        circles: Vec::new(),
         curves: curves(runs, |run| {
             let points: Vec<[f64; 2]> =
                 (0..run.rows()).map(|row| [run.at(row, t::TIME), value(run, row)]).collect();
@@ -53,6 +44,7 @@ fn plots(
             y: "y, m".to_owned(),
             equal: true,
             limit: None,
+            circles: Vec::new(),
             curves: curves(runs, |run| {
                 let place = |row| [run.at(row, t::POSITION), run.at(row, t::POSITION + 1)];
                 thin_path(&(0..run.rows()).map(place).collect::<Vec<_>>(), MOST_POINTS)

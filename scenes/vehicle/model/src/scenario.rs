@@ -1,11 +1,8 @@
-//! The vehicle's protocol, and what is driven in its scenarios.
+//! What is driven in a scenario of the vehicle's protocol.
 
 use serde::{Deserialize, Serialize};
-pub use sim_protocol::{Gate, Op};
+use sim_protocol::Gate;
 use std::f64::consts::TAU;
-
-/// The file of the vehicle's protocol.
-pub type Protocol = sim_protocol::Protocol<Scenario>;
 
 /// What is driven, and what must hold of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,12 +138,13 @@ impl Scenario {
 mod tests {
     use super::*;
     use crate::Vehicle;
+    use sim_protocol::Protocol;
 
     const TEXT: &str = include_str!("../../m1.toml");
 
     #[test]
     fn what_is_driven_when() {
-        let p = Protocol::parse::<Vehicle>(TEXT).expect("a protocol");
+        let p: Protocol<Scenario> = Protocol::parse::<Vehicle>(TEXT).expect("a protocol");
         let of = |name: &str| p.scenarios.iter().find(|s| s.name == name).expect("a scenario");
         let straight = of("straight");
         // Control steps are at multiples of 0.05 s, which doubles are not.
@@ -166,7 +164,7 @@ mod tests {
 
     #[test]
     fn gates_of_a_scenario_take_the_place_of_those_of_all() {
-        let p = Protocol::parse::<Vehicle>(TEXT).expect("a protocol");
+        let p: Protocol<Scenario> = Protocol::parse::<Vehicle>(TEXT).expect("a protocol");
         let of = |name: &str| p.scenarios.iter().find(|s| s.name == name).expect("a scenario");
         let limit = |name: &str, metric: &str| {
             let found: Vec<f64> =
@@ -195,7 +193,8 @@ mod tests {
             ("lift_m = 0.02", "lift = 0.02", "unknown field `lift`"),
         ] {
             assert!(TEXT.contains(from), "{from}");
-            let error = Protocol::parse::<Vehicle>(&TEXT.replacen(from, to, 1)).expect_err(from);
+            let error = Protocol::<Scenario>::parse::<Vehicle>(&TEXT.replacen(from, to, 1))
+                .expect_err(from);
             assert!(error.contains(said), "{from}: {error}");
         }
     }
