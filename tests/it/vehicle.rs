@@ -25,7 +25,7 @@ inputs.engine = "plant"
 [[stage]]
 name = "site"
 kind = "report"
-inputs.protocols = "m1/verdict"
+inputs.protocols = "m1[]/verdict"
 "#;
 
 fn names(list: &Value) -> Vec<&str> {
