@@ -61,8 +61,8 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
         "engines/vehicle",
         "engines/mujoco-c",
         "engines/recording",
-        "scenes/protocol",
         "scenes/vehicle",
+        "scenes/protocol",
     ] {
         copy(&repository.join(folder), &env.path(folder));
     }

@@ -1,6 +1,6 @@
 //! The engine adapters: workspaces of their own, found by their pin.
 
-use crate::{fetch, shell};
+use crate::{fetch, models, shell};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +58,9 @@ impl Adapter {
                 cargo.env(name, value.replace("{include}", &include));
             }
             cargo.env("LD_LIBRARY_PATH", &library);
+        }
+        if self.name == "batch" && args.first() == Some(&"test") {
+            cargo.env("SIM_BATCH_MODELS", models::folder()?);
         }
         Ok(cargo)
     }

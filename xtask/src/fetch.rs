@@ -23,10 +23,13 @@ pub(crate) fn wheel(dir: &Path, package: &str, version: &str, file: &str) -> Res
     let [platforms, abi, python, _] = tags.as_slice() else {
         bail!("`{file}` is not named as a wheel is");
     };
+    // Of several tags the last is the newest; a wheel for any Python 3 is asked for as one that is in use.
+    let python = python.rsplit('.').next().unwrap_or(python);
+    let version_tag = if python == "py3" { "3.11" } else { &python[2..] };
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"])
         .args(["--disable-pip-version-check", "--abi", abi])
-        .args(["--implementation", &python[..2], "--python-version", &python[2..]])
+        .args(["--implementation", &python[..2], "--python-version", version_tag])
         .arg("--dest")
         .arg(dir)
         .arg(format!("{package}=={version}"));

@@ -8,6 +8,7 @@ mod duckdb;
 mod fetch;
 mod flake;
 mod generate;
+mod models;
 mod shell;
 mod sim_pipe;
 mod test;

@@ -62,7 +62,7 @@ fn registry(root: &Path, found: &mut Findings) -> Result<()> {
     for scenario in folders(&root.join("scenes"))? {
         let dir = root.join("scenes").join(&scenario);
         // A crate of its own is what a protocol compares, not a scenario.
-        if matches!(scenario.as_str(), "src" | "target" | "tests" | "protocol")
+        if matches!(scenario.as_str(), "src" | "target" | "tests" | "examples" | "protocol")
             || dir.join("model/Cargo.toml").is_file()
         {
             continue;

@@ -188,13 +188,8 @@ impl<'m> Plant<'m> {
         let speeds: Vec<f64> = self.layout.dof.iter().map(|i| self.data.qvel()[*i]).collect();
         let stopped = self.controller.state() == State::SafeStop;
         let activity = if stopped { 0.0 } else { activity(&self.spec, &speeds) };
-        let mut yaw = self.head().yaw;
-        let mut yaws = vec![yaw];
-        for q in self.joints() {
-            yaw += q;
-            yaws.push(yaw);
-        }
-        let wrench = wrench(&self.spec, activity, &yaws, self.controller.bias());
+        let (direction, bias) = (self.controller.mean_direction(), self.controller.mean_bias());
+        let wrench = wrench(&self.spec, activity, direction, bias);
         let share = 1.0 / self.layout.links.len() as f64;
         let [x, y] = wrench.force.map(|f| f * share);
         for link in &self.layout.links {

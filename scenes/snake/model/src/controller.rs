@@ -11,6 +11,7 @@
 use crate::perception::{Fault, Reading, fault};
 use crate::spec::Spec;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::f64::consts::TAU;
 
 /// What the controller is doing.
@@ -118,6 +119,8 @@ pub struct Controller {
     state: State,
     command: Vec<f64>,
     bias: f64,
+    /// Biases of the last gait cycle, and the head's directions.
+    cycle: VecDeque<(f64, [f64; 2])>,
     /// Where a ray met a surface when the detour began, m.
     surface: Option<[f64; 2]>,
     detours: u32,
@@ -136,6 +139,7 @@ impl Controller {
             state: State::Slither,
             command: vec![0.0; spec.joints()],
             bias: 0.0,
+            cycle: VecDeque::new(),
             surface: None,
             detours: 0,
             transitions: Vec::new(),
@@ -162,6 +166,26 @@ impl Controller {
     /// Bias of the first joint, rad; positive turns right.
     pub fn bias(&self) -> f64 {
         self.bias
+    }
+
+    /// Mean bias of the last gait cycle, rad: what it steers for, without the wave that swings the head.
+    pub fn mean_bias(&self) -> f64 {
+        // Before a whole cycle, the missing part counts as none.
+        self.cycle.iter().map(|(bias, _)| bias).sum::<f64>() / self.cycle_steps() as f64
+    }
+
+    /// Mean direction of the head's x axis in the last gait cycle, a unit vector; none before the first step.
+    pub fn mean_direction(&self) -> Option<[f64; 2]> {
+        let sum = |i: usize| self.cycle.iter().map(|(_, axis)| axis[i]).sum::<f64>();
+        let (x, y) = (sum(0), sum(1));
+        let length = f64::hypot(x, y);
+        (length > 0.0 && length.is_finite()).then(|| [x / length, y / length])
+    }
+
+    /// Control steps of a gait cycle.
+    fn cycle_steps(&self) -> usize {
+        let steps = f64::from(self.interface.rate_hz) / self.spec.gait.frequency_hz;
+        (steps.round() as usize).max(1)
     }
 
     /// All changes of state.
@@ -205,6 +229,11 @@ impl Controller {
         self.last = Some(now.time_s);
         self.decide(now);
         self.bias = if self.follows_route { self.steer(now.head) } else { 0.0 };
+        let (s, c) = now.head.yaw.sin_cos();
+        self.cycle.push_back((self.bias, [c, s]));
+        if self.cycle.len() > self.cycle_steps() {
+            self.cycle.pop_front();
+        }
         let (gait, slew) = (&self.spec.gait, self.spec.slew());
         let limit = self.interface.command_limit_rad;
         let phase = TAU * gait.frequency_hz * now.time_s;
@@ -243,6 +272,7 @@ impl Controller {
             }
         }
         self.bias = 0.0;
+        self.cycle.clear();
         self.stopped = Some(reason);
         self.go(now.time_s, State::SafeStop);
     }

@@ -1,5 +1,6 @@
 //! Which curves of the snake's runs are shown.
 
+use crate::controller::pivots;
 use crate::mjcf::Scene;
 use crate::scenario::Scenario;
 use crate::spec::Spec;
@@ -55,6 +56,10 @@ pub(crate) fn plots(scenario: &Scenario, spec: &Spec, runs: &[(f64, &Ran)]) -> V
             met.fold(spec.perception.range_m, f64::min)
         };
         out.push(rows("Nearest thing that a ray meets", "m", None, &nearest));
+        out.push(rows("Nearest pivot to the obstacle's surface", "m", None, &|row| {
+            let far = |p: &[f64; 2]| f64::hypot(p[0] - x, p[1] - y) - spec.obstacle.radius_m;
+            pivots(spec, row.head, &row.q).iter().map(far).fold(f64::INFINITY, f64::min)
+        }));
         out.push(rows(
             "State: 0 slither, 1 avoid_left, 2 recover, 3 safe_stop",
             "number",

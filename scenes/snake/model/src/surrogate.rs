@@ -3,8 +3,10 @@
 //! Lateral motion of a real body against a real floor gives a propulsion that this model does not resolve.
 //! Two quantities stand in for it, visible here, in every result and in the report:
 //!
-//! - a net force along the mean of all links' x axes, `force_n · activity`;
-//! - a steering moment about +z against the bias, `−moment_nm · activity · bias/bias_limit`.
+//! - a net force along the head's mean direction of the last gait cycle, `force_n · activity`;
+//! - a steering moment about +z against that mean bias,
+//!   `−moment_nm · activity · bias/bias_limit`. The bias itself swings with the head at the gait's frequency;
+//!   a moment that did so too would pump the wave.
 //!
 //! Activity is the mean speed of all joints over `activity_rad_s`, at most 1. Both are therefore bounded by
 //! the two numbers of the specification, vanish in a body that does not move its joints, and vanish in a
@@ -44,18 +46,12 @@ pub fn activity(spec: &Spec, speeds: &[f64]) -> f64 {
     if mean.is_finite() { (mean / spec.surrogate.activity_rad_s).min(1.0) } else { 0.0 }
 }
 
-/// The wrench at an activity, for yaws of all links, rad, and a bias of the first joint, rad.
-pub fn wrench(spec: &Spec, activity: f64, yaws: &[f64], bias: f64) -> Wrench {
+/// The wrench at an activity, along a direction, a unit vector or none, for the mean bias of a cycle, rad.
+pub fn wrench(spec: &Spec, activity: f64, direction: Option<[f64; 2]>, bias: f64) -> Wrench {
     let s = &spec.surrogate;
     let activity = activity.clamp(0.0, 1.0);
-    let (x, y) = yaws.iter().fold((0.0, 0.0), |(x, y), yaw| (x + yaw.cos(), y + yaw.sin()));
-    let length = f64::hypot(x, y);
-    let force = if length > 0.0 && length.is_finite() {
-        [x, y].map(|v| s.force_n * activity * v / length)
-    } else {
-        [0.0; 2]
-    };
     let turn = (bias / spec.bias_limit()).clamp(-1.0, 1.0);
+    let force = direction.unwrap_or_default().map(|v| s.force_n * activity * v);
     Wrench { force, moment: -s.moment_nm * activity * turn }
 }
 
@@ -73,9 +69,10 @@ mod tests {
         assert_eq!(activity(&s, &[f64::NAN; 9]), 0.0);
         let half = activity(&s, &[-0.5 * s.surrogate.activity_rad_s; 9]);
         assert!((half - 0.5).abs() < 1e-12);
-        let straight = [0.3; 10];
-        let at = |a, bias| wrench(&s, a, &straight, bias);
+        let (sin, cos) = 0.3f64.sin_cos();
+        let at = |a, bias| wrench(&s, a, Some([cos, sin]), bias);
         assert_eq!(at(0.0, 1.0), Wrench { force: [0.0; 2], moment: -0.0 });
+        assert_eq!(wrench(&s, 1.0, None, 0.0).force, [0.0; 2]);
         for a in [0.2, 1.0, 5.0] {
             for bias in [-9.0, -0.01, 0.0, 0.042, 9.0] {
                 let w = at(a, bias);
@@ -85,7 +82,7 @@ mod tests {
             }
         }
         let w = at(1.0, 0.0);
-        assert!((w.force[1] / w.force[0] - 0.3f64.tan()).abs() < 1e-12, "along the links");
+        assert!((w.force[1] / w.force[0] - 0.3f64.tan()).abs() < 1e-12, "along the head");
     }
 
     /// S21: the statement is there, in words.

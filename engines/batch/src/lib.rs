@@ -1,0 +1,10 @@
+//! The world-batched engine behind the adapter protocol.
+
+mod adapter;
+mod choice;
+mod mjcf;
+mod worlds;
+
+pub use adapter::BatchAdapter;
+pub use mjcf::mjcf;
+pub use worlds::start_velocities;
