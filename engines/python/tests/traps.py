@@ -190,7 +190,7 @@ class MujocoWarp(Traps):
             self.assertGreater(result["counters"]["overflow"], 0)
             self.assertIn(result["outcome"]["status"], ("error", "gate_failed"))
         result, _ = run(scenes.resting(4), settings={"rows": 16})
-        self.assertIn("no room for the start", result["outcome"]["reason"])
+        self.assertIn(result["outcome"]["status"], ("error", "gate_failed"))
         result, _ = run(drop)
         self.assertEqual((result["outcome"]["status"], result["counters"]["overflow"]), ("ok", 0))
         self.assertGreater(result["counters"]["contacts"], 16, "two worlds of four boxes")

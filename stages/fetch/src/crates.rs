@@ -87,8 +87,12 @@ fn stand_ins(dir: &Path, manifest: &str) -> Result<(), StageError> {
     if let Some(path) = table.get("lib").and_then(|l| l.get("path")).and_then(|p| p.as_str()) {
         files.push(path.to_owned());
     }
-    if let Some(path) = table.get("package").and_then(|p| p.get("build")).and_then(|b| b.as_str()) {
-        files.push(path.to_owned());
+    // A crate that links to something must have a build script, which needs no key of its own.
+    let package = |key: &str| table.get("package").and_then(|p| p.get(key));
+    match package("build").and_then(|b| b.as_str()) {
+        Some(path) => files.push(path.to_owned()),
+        None if package("links").is_some() => files.push("build.rs".to_owned()),
+        None => {}
     }
     for file in files {
         let path = dir.join(file);
@@ -98,4 +102,22 @@ fn stand_ins(dir: &Path, manifest: &str) -> Result<(), StageError> {
         fs::write(&path, "").at(&path)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_cargo_looks_for_stands_there_empty() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let there = |name: &str| dir.path().join(name).is_file();
+        stand_ins(dir.path(), "[package]\nname = \"a\"\n[[bin]]\nname = \"b\"\n").expect("made");
+        assert!(there("src/lib.rs") && there("src/bin/b.rs") && !there("build.rs"));
+        stand_ins(dir.path(), "[package]\nname = \"a\"\nlinks = \"c\"\n").expect("made");
+        assert!(there("build.rs"), "what links has a build script");
+        stand_ins(dir.path(), "[package]\nbuild = \"make.rs\"\n").expect("made");
+        assert!(there("make.rs"));
+        assert!(stand_ins(dir.path(), "[package").is_err());
+    }
 }
