@@ -52,8 +52,7 @@ class Engine(contract.Engine):
             "precision": "single",
             "capabilities": {
                 "modes": ["timed", "memory", "capture", "probe", "profile"],
-                # A cylinder meets planes alone there, and a scene's floor is a box.
-                "shapes": ["box", "sphere", "capsule"],
+                "shapes": ["box", "sphere", "capsule", "cylinder"],
                 "hinges": True,
                 "robots": True,
                 "worlds": "batched",
@@ -69,6 +68,10 @@ class Engine(contract.Engine):
         }
 
     def build(self, scene: dict[str, Any], job: dict[str, Any]) -> contract.Simulation:
+        if any("cylinder" in body["shape"] for body in scene["bodies"]):
+            raise Unsupported(
+                "cylinders in a scene of bodies: MJX collides them with planes alone, and a floor is a box"
+            )
         return Worlds(scene, job, self.cache)
 
 

@@ -1,4 +1,5 @@
 //! The MJCF of a robot's scene: `robot_mjcf SCENARIO TIMESTEP MODEL.xml [KEYS.xml]`.
+use std::io::Write as _;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -10,5 +11,6 @@ fn main() {
     let scenario = sim_scenes::find(scenario).expect("a scenario");
     let timestep = timestep.parse().expect("a timestep");
     let scene = scenario.generate_from(1, 0, timestep, Some(&files)).expect("a scene");
-    println!("{}", scene.robot.expect("a scenario with a robot").model);
+    let model = scene.robot.expect("a scenario with a robot").model;
+    writeln!(std::io::stdout(), "{model}").expect("standard output");
 }

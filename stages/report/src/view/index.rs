@@ -48,7 +48,7 @@ pub(crate) struct Index<'a> {
     /// A picture of each scene that has replays.
     pub(crate) thumbs: Vec<Thumb>,
     /// Replays that belong to no scene of the report.
-    pub(crate) replays: &'a [ReplayCase],
+    pub(crate) replays: Vec<&'a ReplayCase>,
     pub(crate) files: &'a FileList,
     pub(crate) data: &'a [DataFile],
 }
@@ -97,7 +97,12 @@ pub(crate) fn page<'a>(
         setup: has_timed.then(|| table(ctx, &Metric::Setup, all(), "", room)),
         coverage: coverage(ctx, None, "", room),
         thumbs: replays.thumbs(ctx),
-        replays: &replays.strays()[..replays.strays().len().min(room.frontiers())],
+        replays: replays
+            .strays()
+            .iter()
+            .filter(|r| !protocol::shows(ctx, r))
+            .take(room.frontiers())
+            .collect(),
         files,
         data,
     }

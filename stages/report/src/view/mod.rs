@@ -227,7 +227,7 @@ pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
         let path = format!("cases/{}.html", case.page);
         frame("../", "index.html", page.title.clone()).write(site, &path, "case.html", page)?;
     }
-    write_protocols(&ctx, &head, site)?;
+    write_protocols(&ctx, &replays, &head, site)?;
     let page = limits::methods(&ctx);
     let title = if trials { "Methods and limits" } else { "How to check this" };
     frame("", "methods.html", title.into()).write(site, "methods.html", "methods.html", page)?;
@@ -251,7 +251,12 @@ pub(crate) fn write(input: &Input, site: &Site) -> Result<(), ReportError> {
 }
 
 /// The pages of protocols and of their scenarios.
-fn write_protocols(ctx: &Ctx<'_>, head: &Head<'_>, site: &Site) -> Result<(), ReportError> {
+fn write_protocols(
+    ctx: &Ctx<'_>,
+    replays: &replay::Replays,
+    head: &Head<'_>,
+    site: &Site,
+) -> Result<(), ReportError> {
     for judged in &ctx.input.protocols {
         let page = protocol::page(judged, protocol::files(judged, site)?);
         let frame = |title: &str| Framing {
@@ -263,7 +268,7 @@ fn write_protocols(ctx: &Ctx<'_>, head: &Head<'_>, site: &Site) -> Result<(), Re
         frame(&page.title).write(site, &protocol::path(judged), "protocol.html", &page)?;
         let first = judged.report.candidates.first();
         for scenario in first.into_iter().flat_map(|c| &c.scenarios) {
-            let page = protocol::scenario(judged, scenario);
+            let page = protocol::scenario(judged, scenario, replays);
             let path = protocol::scenario_path(judged, scenario);
             frame(&page.title).write(site, &path, "scenario.html", &page)?;
         }

@@ -1,6 +1,7 @@
 //! Pages of protocols: what was decided and why, every check with its limit and margin, and of each
 //! scenario what the runs did over time.
 
+use super::replay::{ReplayCase, Replays};
 use super::{Ctx, Link};
 use crate::error::ReportError;
 use crate::number::{significant, whole};
@@ -47,12 +48,13 @@ pub(crate) struct ProtocolPage {
 
 /// The page of a scenario.
 #[derive(Serialize)]
-pub(crate) struct ScenarioPage {
+pub(crate) struct ScenarioPage<'a> {
     pub(crate) title: String,
     pub(crate) protocol: Link,
     pub(crate) steps: Vec<Step>,
     pub(crate) errors: Vec<[String; 2]>,
     pub(crate) plots: Vec<PlotView>,
+    pub(crate) replays: Vec<&'a ReplayCase>,
     pub(crate) checks: Group,
     pub(crate) metrics: Vec<MetricRow>,
     pub(crate) repeats: Vec<[String; 3]>,
@@ -136,6 +138,20 @@ pub(crate) struct Published {
 fn stem(judged: &Judged) -> String {
     let label = judged.label.strip_suffix("/verdict").unwrap_or(&judged.label);
     format!("protocols/{}", text::slug(label))
+}
+
+/// What the labels of a scenario's runs begin with.
+fn runs(judged: &Judged, scenario: &str) -> String {
+    let stage = judged.label.strip_suffix("/verdict").unwrap_or(&judged.label);
+    format!("{stage}/{scenario}/")
+}
+
+/// Whether a replay is shown on the page of a scenario.
+pub(crate) fn shows(ctx: &Ctx<'_>, replay: &ReplayCase) -> bool {
+    let of = |judged: &Judged| {
+        names(&judged.report).iter().any(|name| replay.is_of(&runs(judged, name)))
+    };
+    ctx.input.protocols.iter().any(of)
 }
 
 fn scenario_href(judged: &Judged, scenario: &str) -> String {
@@ -466,7 +482,11 @@ fn published(report: &Report) -> Option<Published> {
 }
 
 /// The page of one scenario.
-pub(crate) fn scenario(judged: &Judged, first: &ScenarioReport) -> ScenarioPage {
+pub(crate) fn scenario<'a>(
+    judged: &Judged,
+    first: &ScenarioReport,
+    replays: &'a Replays,
+) -> ScenarioPage<'a> {
     let report = &judged.report;
     let name = first.scenario.as_str();
     let each: Vec<(&Candidate, Option<&ScenarioReport>)> = report
@@ -504,6 +524,7 @@ pub(crate) fn scenario(judged: &Judged, first: &ScenarioReport) -> ScenarioPage 
         steps: steps(report),
         errors: errors.collect(),
         plots: plots(judged, name),
+        replays: replays.strays().iter().filter(|r| r.is_of(&runs(judged, name))).collect(),
         checks: Group {
             title: text::line(name),
             href: String::new(),

@@ -35,6 +35,16 @@ pub(crate) struct ReplayCase {
     pub(crate) notes: Vec<String>,
     /// Bytes of the interactive replay's tracks.
     pub(crate) track_size: String,
+    /// Labels of the actions that made the captures.
+    #[serde(skip)]
+    labels: Vec<String>,
+}
+
+impl ReplayCase {
+    /// Whether a capture of it is of an action below `prefix`.
+    pub(crate) fn is_of(&self, prefix: &str) -> bool {
+        self.labels.iter().any(|label| label.starts_with(prefix))
+    }
 }
 
 /// One engine's capture.
@@ -124,6 +134,12 @@ pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<Replays, ReportError> 
             views.push(view(ctx, site, replay)?);
         }
         views.sort_by(|a, b| a.place.cmp(&b.place));
+        if case.is_none() {
+            // No column lends them a style.
+            for (i, view) in views.iter_mut().enumerate() {
+                (view.style, view.key) = (i % svg::STYLES, svg::key(i));
+            }
+        }
         let scenario = case.map_or("", |c| &ctx.cases.cases[c].scenario);
         let made = figure(ctx, case, &list, views);
         out.by_scenario.entry(scenario.to_owned()).or_default().push(made);
@@ -161,6 +177,7 @@ fn figure(
         tracks: views.iter().filter(|v| !v.track.is_empty()).count(),
         notes: notes(ctx, list),
         track_size: bytes(sizes.div_ceil(3) * 4),
+        labels: list.iter().map(|r| r.rendered.label.clone()).collect(),
         views,
     }
 }
