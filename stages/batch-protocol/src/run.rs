@@ -84,8 +84,14 @@ pub(crate) fn reference(request: &Request, dir: &Path) -> Result<StatusFile, Sta
     });
     let path = dir.join("tmp/job.json");
     fs::write(&path, format!("{job:#}\n")).at(&path)?;
-    let out = dir.join("out");
-    ended(engine_command(request, dir, &plant)?.arg("run").arg(&path).arg(&out), "the plant")?;
+    // A plant may leave more than is compared: only what is goes on.
+    let (work, out) = (dir.join("tmp/plant"), dir.join("out"));
+    fs::create_dir_all(&work).at(&work)?;
+    ended(engine_command(request, dir, &plant)?.arg("run").arg(&path).arg(&work), "the plant")?;
+    for name in ["run.json", "telemetry.bin"] {
+        let from = work.join(name);
+        fs::copy(&from, out.join(name)).at(&from)?;
+    }
     let path = out.join("run.json");
     let text = fs::read_to_string(&path).at(&path)?;
     let run: serde_json::Value = serde_json::from_str(&text)
