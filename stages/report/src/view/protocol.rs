@@ -154,6 +154,15 @@ pub(crate) fn shows(ctx: &Ctx<'_>, replay: &ReplayCase) -> bool {
     ctx.input.protocols.iter().any(of)
 }
 
+/// The place of a run's candidate, from the run's label and the name that its recording has.
+pub(crate) fn candidate(ctx: &Ctx<'_>, label: &str, name: &str) -> Option<usize> {
+    let of = |judged: &&Judged| {
+        names(&judged.report).iter().any(|scenario| label.starts_with(&runs(judged, scenario)))
+    };
+    let judged = ctx.input.protocols.iter().find(of)?;
+    judged.report.candidates.iter().position(|c| format!("{} s", c.timestep_s) == name)
+}
+
 fn scenario_href(judged: &Judged, scenario: &str) -> String {
     format!("{}-{}.html", stem(judged), text::slug(scenario))
 }
@@ -163,7 +172,11 @@ pub(crate) fn entries(ctx: &Ctx<'_>) -> Vec<ProtocolEntry> {
     let entry = |judged: &Judged| ProtocolEntry {
         title: title(&judged.report),
         href: format!("{}.html", stem(judged)),
-        word: if judged.report.selection.timestep_s.is_some() { "selected" } else { "none passes" },
+        word: match (judged.report.selection.timestep_s, judged.report.candidates.len()) {
+            (Some(_), 1) => "passes",
+            (Some(_), _) => "selected",
+            (None, _) => "none passes",
+        },
         tone: if judged.report.selection.timestep_s.is_some() { "good" } else { "bad" },
         sentences: sentences(&judged.report),
     };
@@ -255,7 +268,8 @@ fn steps(report: &Report) -> Vec<Step> {
         let (count, passed) =
             (all_checks(c).count(), all_checks(c).filter(|check| check.passed).count());
         let selected = report.selection.timestep_s == Some(c.timestep_s);
-        let (word, tone) = match (selected, c.passed) {
+        let alone = report.candidates.len() == 1;
+        let (word, tone) = match (selected && !alone, c.passed) {
             (true, _) => ("selected", "good"),
             (false, true) => ("passes", "good"),
             (false, false) => ("rejected", "bad"),

@@ -135,10 +135,13 @@ pub(crate) fn write(ctx: &Ctx<'_>, site: &Site) -> Result<Replays, ReportError> 
         }
         views.sort_by(|a, b| a.place.cmp(&b.place));
         if case.is_none() {
-            // No column lends them a style.
+            // No column lends them a style; a protocol's candidates have one.
             for (i, view) in views.iter_mut().enumerate() {
-                (view.style, view.key) = (i % svg::STYLES, svg::key(i));
+                let label = &view.place.1;
+                let style = super::protocol::candidate(ctx, label, &view.name).unwrap_or(i);
+                (view.style, view.key) = (style % svg::STYLES, svg::key(style));
             }
+            views.sort_by_key(|v| v.style);
         }
         let scenario = case.map_or("", |c| &ctx.cases.cases[c].scenario);
         let made = figure(ctx, case, &list, views);
