@@ -276,7 +276,7 @@ fn altered_plants_fail_their_checks() {
         // Stopped before it is near enough to see anything.
         (|_| {}, O, 5.0, &["range_triggered_avoidance", "returned_to_slither"]),
         (|_| {}, L, 12.0, &[]),
-        // Nothing pushes: it goes backwards or stays.
+        // Nothing pushes: it goes half as far.
         (|s| s.surrogate.force_n = 0.0, L, 12.0, &["forward_progress_at_least_0_12_m"]),
         // Servos too weak for the wave.
         (

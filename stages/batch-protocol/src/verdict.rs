@@ -179,10 +179,15 @@ fn not_measured(protocol: &BatchProtocol, backend: &str) -> Vec<String> {
         list.push("peak device memory of at most 95 % of the GPU: there is no device".into());
     }
     for scale in &protocol.scales {
-        let (steps, _) = lengths(protocol, scale, backend);
+        let (steps, warmup) = lengths(protocol, scale, backend);
         if steps != scale.steps {
             let (worlds, whole) = (scale.worlds, scale.steps);
             list.push(format!("{worlds} worlds for {whole} steps: backend {backend} ran {steps}"));
+        }
+        let whole = protocol.protocol.warmup_chunks;
+        if warmup != whole {
+            let worlds = scale.worlds;
+            list.push(format!("{worlds} worlds: {warmup} of {whole} chunks of warm-up"));
         }
     }
     list.push(

@@ -99,17 +99,28 @@ impl Scale {
     /// Multiples of the least of 1, 2, 5 · 10ⁿ that lie at least `gap` apart.
     fn round(&self, gap: f64) -> Vec<(f64, String)> {
         let least = gap * (self.high - self.low) / (self.to - self.from).abs();
-        let exponent = least.log10().floor() as i32;
-        let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| power(digit, exponent));
-        let Some(step) = steps.into_iter().find(|s| *s >= least) else { return Vec::new() };
-        let places = (-step.log10().floor()).max(0.0) as usize;
+        let mut exponent = least.log10().floor() as i32;
+        let digits = [1_i64, 2, 5, 10];
+        let Some(mut digit) = digits.into_iter().find(|d| power(*d as f64, exponent) >= least)
+        else {
+            return Vec::new();
+        };
+        if digit == 10 {
+            (digit, exponent) = (1, exponent + 1);
+        }
+        let step = power(digit as f64, exponent);
         let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
         (first..=last)
             .map(|n| {
-                let value = n as f64 * step;
-                let small = places > 4 && n != 0;
-                let text =
-                    if small { label(value.abs()) } else { format!("{:.places$}", value.abs()) };
+                // From its decimal text, so that no rounding shows.
+                let value = power((n * digit) as f64, exponent);
+                let places = usize::try_from(-exponent).unwrap_or(0);
+                let size = value.abs();
+                let text = match places {
+                    _ if n == 0 && places > 4 => "0".to_owned(),
+                    5.. => label(size),
+                    _ => format!("{size:.places$}"),
+                };
                 (value, if n < 0 { format!("\u{2212}{text}") } else { text })
             })
             .collect()
@@ -169,6 +180,9 @@ mod tests {
         assert_eq!(labels, ["−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"]);
         let s = Scale::linear([0.0, 2.5e-6].into_iter(), 0.0, 100.0).unwrap();
         assert_eq!(s.ticks(30.0).0[1].1, "10⁻⁶");
+        let s = Scale::linear([0.0, 3.9e-5].into_iter(), 0.0, 150.0).unwrap();
+        let labels: Vec<String> = s.ticks(30.0).0.into_iter().map(|(_, l)| l).collect();
+        assert_eq!(labels, ["0", "10⁻⁵", "2·10⁻⁵", "3·10⁻⁵", "4·10⁻⁵"], "no rounding shows");
         let s = Scale::linear([7.0, 7.0].into_iter(), 100.0, 0.0).unwrap();
         assert!((s.at(7.0) - 50.0).abs() < 1e-9);
         // A hundred metres by one, each as many to the pixel.

@@ -204,10 +204,10 @@ pub(crate) fn scenario_path(judged: &Judged, scenario: &ScenarioReport) -> Strin
     scenario_href(judged, &scenario.scenario)
 }
 
-/// `m1-cpu-v1, version 3.10.0`
+/// `m1-cpu-v1, simulator 3.10.0`
 fn title(report: &Report) -> String {
     let versions: Vec<String> = report.runtime.versions.iter().map(|v| text::line(v)).collect();
-    format!("{}, version {}", text::line(&report.protocol.name), versions.join(" and "))
+    format!("{}, simulator {}", text::line(&report.protocol.name), versions.join(" and "))
 }
 
 /// A physics step, as the protocol writes it.
@@ -542,7 +542,11 @@ pub(crate) fn scenario<'a>(
         checks: Group {
             title: text::line(name),
             href: String::new(),
-            rows: scenario_rows(report, name),
+            rows: {
+                let of_it = rows(report, |c| &c.convergence);
+                let of_it = of_it.into_iter().filter(|row| place(&row.id) == name);
+                scenario_rows(report, name).into_iter().chain(of_it).collect()
+            },
         },
         metrics: metrics.into_iter().map(metric).collect(),
         repeats: repeats.collect(),
