@@ -71,6 +71,15 @@ pub(crate) fn run(
     Ok(exit::OK)
 }
 
+/// Refuses what is no one version, such as `3.*`, and what follows one, such as a marker.
+fn exact(version: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || ".+!-".contains(c);
+    if version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(fits) {
+        return Ok(());
+    }
+    Err(format!("`{version}` is not one version, such as 3.17.0"))
+}
+
 /// The requirements at the new version: those at the engine's version follow it, others stay unless their
 /// version is chosen.
 fn requirements(
@@ -83,8 +92,15 @@ fn requirements(
         let (name, version) = required.split_once("==").ok_or_else(|| {
             format!("`{required}` is no exact requirement: write NAME==VERSION in the pin")
         })?;
+        let name_fits = |c: char| c.is_ascii_alphanumeric() || "._-[],".contains(c);
+        if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(name_fits) {
+            return Err(format!("`{required}` names no package"));
+        }
+        exact(version)?;
         Ok::<_, String>((name.to_owned(), version.to_owned()))
     };
+    exact(to)?;
+    chosen.values().try_for_each(|version| exact(version))?;
     let old = old.iter().map(|r| split(r)).collect::<Result<Vec<_>, _>>()?;
     // A name may have extras in brackets; `--package` is told the name alone.
     let plain = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
@@ -118,5 +134,11 @@ mod tests {
         assert!(error.contains("the pin requires mujoco, mujoco-warp, warp-lang"), "{error}");
         let loose = requirements(&["jax>=1".to_owned()], "1", "2", &BTreeMap::new());
         assert!(loose.expect_err("loose").contains("no exact requirement"));
+        for odd in ["3.*", "3.17.0; rm -rf x", "", "3.17.0 ; python_version<'3'"] {
+            assert!(requirements(&old, "3.17.0", odd, &BTreeMap::new()).is_err(), "{odd}");
+            assert!(to(&[("warp-lang", Box::leak(odd.to_owned().into_boxed_str()))]).is_err());
+        }
+        let option = requirements(&["--log=x==1".to_owned()], "1", "2", &BTreeMap::new());
+        assert!(option.expect_err("an option").contains("names no package"));
     }
 }

@@ -500,6 +500,10 @@ fn sound(
     if kinds.get(draft.kind).is_none() {
         why = Some(format!("needs the kind {}, which is not there", quote(draft.kind)));
     }
+    // Names of inputs become names of files.
+    if let Some(name) = draft.inputs.keys().find(|n| n.contains('/') || n.starts_with('.')) {
+        why = Some(format!("has an input named {}", quote(name)));
+    }
     if label.chars().any(char::is_control) {
         why = Some("has control characters in a label".to_owned());
     }

@@ -165,6 +165,33 @@ pub struct Convergence {
     pub limits: BTreeMap<String, f64>,
 }
 
+/// More repeats than this are a mistake.
+const MOST_REPEATS: u32 = 1000;
+/// Characters of a name.
+const MOST_NAME: usize = 64;
+
+/// The first that is there twice.
+fn twice<T: PartialEq>(list: &[T]) -> Option<&T> {
+    list.iter().enumerate().find(|(i, x)| list[..*i].contains(x)).map(|(_, x)| x)
+}
+
+/// Names stand in labels, ids of checks, names of files and tables.
+fn word(what: &str, name: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > MOST_NAME || !name.chars().all(fits) {
+        let name: String = name.chars().take(MOST_NAME).collect();
+        return Err(format!(
+            "the {what} {name:?}: a name is 1 to {MOST_NAME} letters, digits, `_` and `-`"
+        ));
+    }
+    Ok(())
+}
+
+/// A limit that is no number is none.
+fn finite(what: &str, limit: f64) -> Result<(), String> {
+    if limit.is_finite() { Ok(()) } else { Err(format!("{what}: the limit is {limit}")) }
+}
+
 impl<S: Scenario> Protocol<S> {
     /// Parses and checks the file of a plant's protocol. The error names the place.
     pub fn parse<P: Plant<Scenario = S>>(text: &str) -> Result<Self, String> {
@@ -176,24 +203,63 @@ impl<S: Scenario> Protocol<S> {
         if head.candidates_s.iter().any(|dt| !(dt.is_finite() && *dt > 0.0)) {
             return Err("a candidate is not a positive number".to_owned());
         }
-        if head.repeats == 0 {
-            return Err("repeats is 0".to_owned());
+        if let Some(dt) = twice(&head.candidates_s) {
+            return Err(format!("candidates_s has {dt} twice"));
+        }
+        if !(2..=MOST_REPEATS).contains(&head.repeats) {
+            return Err(format!(
+                "repeats is {}: from 2, so that there is something to compare, to {MOST_REPEATS}",
+                head.repeats
+            ));
         }
         let names: Vec<&str> = protocol.scenarios.iter().map(S::name).collect();
-        for (i, name) in names.iter().enumerate() {
-            if names[..i].contains(name) {
-                return Err(format!("two scenarios are called `{name}`"));
-            }
+        if names.is_empty() {
+            return Err("there is no [[scenario]]".to_owned());
+        }
+        for name in &names {
+            word("scenario", name)?;
+        }
+        if let Some(name) = twice(&names) {
+            return Err(format!("two scenarios are called `{name}`"));
         }
         for scenario in &protocol.scenarios {
             scenario.check().map_err(|e| format!("scenario `{}`: {e}", scenario.name()))?;
             let ids: Vec<String> =
                 protocol.gates_of(scenario).map(|g| g.id(scenario.name())).collect();
-            for (i, id) in ids.iter().enumerate() {
-                if ids[..i].contains(id) {
-                    return Err(format!("two checks are called `{id}`"));
+            if ids.is_empty() {
+                return Err(format!("scenario `{}` has no gate", scenario.name()));
+            }
+            if let Some(id) = twice(&ids) {
+                return Err(format!("two checks are called `{id}`"));
+            }
+            for gate in protocol.gates_of(scenario) {
+                finite(&gate.id(scenario.name()), gate.limit)?;
+                if let Some(check) = &gate.check {
+                    word("check", check)?;
                 }
             }
+        }
+        finite("determinism", protocol.determinism.limit)?;
+        for s in &protocol.symmetry {
+            finite(&format!("symmetry of {}", s.metric), s.limit)?;
+            if s.left == s.right {
+                return Err(format!(
+                    "symmetry of {}: `{}` is its own mirror image",
+                    s.metric, s.left
+                ));
+            }
+        }
+        for c in &protocol.convergence {
+            for (quantity, limit) in &c.limits {
+                finite(&format!("convergence of {} in {}", quantity, c.scenario), *limit)?;
+            }
+        }
+        let quantities = protocol
+            .convergence
+            .iter()
+            .flat_map(|c| c.limits.keys().map(|quantity| format!("{}.{quantity}", c.scenario)));
+        if let Some(id) = twice(&quantities.collect::<Vec<_>>()) {
+            return Err(format!("two limits of convergence are called `{id}`"));
         }
         let gates = protocol.scenarios.iter().flat_map(S::gates).chain(&protocol.gates);
         let metrics = gates.map(|g| &g.metric).chain(protocol.symmetry.iter().map(|s| &s.metric));

@@ -166,6 +166,12 @@ impl EngineFile {
             }
         }
         if let Some(python) = &file.python {
+            let outside = |p: &str| p.starts_with('/') || p.split('/').any(|part| part == "..");
+            if let Some(path) = [&python.lock, &python.module].into_iter().find(|p| outside(p)) {
+                let at = text.find(path.as_str()).unwrap_or(0);
+                let message = format!("`{path}` lies outside the project");
+                return Err((message, at..at + path.len()));
+            }
             let name = python.module.rsplit('/').next().unwrap_or_default();
             let stem = name.strip_suffix(".py").unwrap_or_default();
             let word = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -208,6 +208,17 @@ fn every_absolute_gate_fails_on_a_plant_that_violates_it() {
     assert_eq!(broken, 130);
 }
 
+/// Two that turn to one side are no mirror images, however equal.
+#[test]
+fn a_mirror_image_has_the_other_sign() {
+    let report = with(&protocol(), "steer_right", |run| {
+        all(run, t::YAW, |yaw| -yaw);
+        all(run, t::POSITION + 1, |y| -y);
+    });
+    let failures = &report.candidates[0].failures;
+    assert_eq!(failures.iter().filter(|f| f.starts_with("symmetry.")).count(), 2, "{failures:?}");
+}
+
 /// V26, V27, V37: so has each difference to the reference, and each mirror image.
 #[test]
 fn every_relative_gate_fails_on_a_plant_that_violates_it() {

@@ -12,7 +12,7 @@ use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_protocol::plots::{self, Plots, ScenarioPlots};
 use sim_protocol::{Op, Outcome, Plant, Protocol, Scenario as _};
 use sim_stage_sdk::{IoContext, StageError, input, ok, status};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -223,9 +223,10 @@ fn candidate<P: Plant>(
     };
     let symmetry = protocol.symmetry.iter().map(|s| {
         let pair = value(&s.left, &s.metric).zip(value(&s.right, &s.metric));
-        let relative = pair.map(|(l, r)| {
-            let (l, r) = (l.abs(), r.abs());
-            (l - r).abs() / l.max(r)
+        // The image of a value is its negative; two zeros mirror each other.
+        let relative = pair.map(|(l, r)| match l.abs().max(r.abs()) {
+            0.0 => 0.0,
+            size => (l + r).abs() / size,
         });
         let id = format!("symmetry.{}.{}.{}", s.left, s.right, s.metric);
         checked(id, &format!("relative_error_of_{}", s.metric), Op::AtMost, s.limit, relative)
@@ -273,6 +274,7 @@ fn scenario_report<P: Plant>(
         .map(|ran| plant.metrics(scenario, &ran.left))
         .into_iter()
         .flatten()
+        .filter(|(_, value)| value.is_finite())
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
     let mut checks: Vec<Check> = protocol
@@ -371,12 +373,23 @@ fn metrics_csv(report: &Report) -> String {
 /// value with the digits that were published.
 fn published(csv: &str, report: &Report) -> Result<Published, StageError> {
     let mut out = Published { values: 0, equal: 0, missing: Vec::new(), different: Vec::new() };
+    if !csv.starts_with("scenario,metric,") {
+        let first = csv.lines().next().unwrap_or_default();
+        return Err(StageError::Failed(format!(
+            "published values begin with `scenario,metric,…`, a line of names, not with `{first}`"
+        )));
+    }
+    let mut seen = BTreeSet::new();
     for (n, line) in csv.lines().enumerate().skip(1).filter(|(_, l)| !l.starts_with('#')) {
         let bad = || StageError::Failed(format!("published values, line {}: `{line}`", n + 1));
         let fields: Vec<&str> = line.split(',').collect();
         let [scenario, metric, timestep, digits] = fields.as_slice() else { return Err(bad()) };
         let timestep: f64 = timestep.parse().map_err(|_| bad())?;
         let value: f64 = digits.parse().map_err(|_| bad())?;
+        let id = format!("{scenario}.{metric}@{timestep}");
+        if !value.is_finite() || !seen.insert(id) {
+            return Err(bad());
+        }
         out.values += 1;
         let id = format!("{scenario}.{metric}@{timestep}");
         match found(report, scenario, metric, timestep) {
@@ -403,11 +416,11 @@ const ROUNDING: f64 = 1e-11;
 
 /// Whether a value is a published one up to the last digit of that.
 fn as_printed(own: f64, published: f64, digits: &str) -> bool {
-    let (mantissa, exponent) = digits.split_once('e').unwrap_or((digits, "0"));
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let places = mantissa.split_once('.').map_or(0, |(_, f)| f.len()) as i32;
     let exponent: i32 = exponent.parse().unwrap_or(0);
     // Half a unit of the last digit, and as much for what rounded it the other way.
-    let unit = 10f64.powi(exponent - places);
+    let unit = 10f64.powi(exponent.saturating_sub(places));
     (own - published).abs() <= 0.51 * unit + ROUNDING
 }
 

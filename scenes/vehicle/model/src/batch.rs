@@ -185,6 +185,11 @@ pub const METRICS: [&str; 24] = [
     "chunks",
 ];
 
+/// Worlds of a scale.
+const MOST_WORLDS: u32 = 1 << 20;
+/// Control steps of a scale.
+const MOST_STEPS: u64 = 100_000_000;
+
 impl BatchProtocol {
     /// Parses and checks the file. The error names the place.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -229,6 +234,25 @@ impl BatchProtocol {
         if p.scales.is_empty() {
             return Err("there is no [[scale]]".to_owned());
         }
+        let limits = p.agreement.limits.iter().map(|(name, limit)| (name.as_str(), *limit));
+        let gates = p.gates.iter().map(|g| (g.metric.as_str(), g.limit));
+        if let Some((name, limit)) = limits.chain(gates).find(|(_, limit)| !limit.is_finite()) {
+            return Err(format!("{name}: the limit is {limit}"));
+        }
+        let l = &p.law;
+        let numbers = [l.target_mps, l.target_step_mps, l.gain, l.least, l.most];
+        let sine = [l.steering_amplitude_rad, l.steering_period_s];
+        let odd = numbers.iter().chain(&sine).any(|x| !x.is_finite());
+        if odd || l.least > l.most || l.steering_period_s <= 0.0 {
+            return Err("law: finite numbers, least at most most, a period above 0".to_owned());
+        }
+        if let Some(s) = p.scales.iter().find(|s| s.worlds > MOST_WORLDS || s.steps > MOST_STEPS) {
+            return Err(format!(
+                "a scale of {} worlds and {} steps: at most {MOST_WORLDS} and {MOST_STEPS}",
+                s.worlds, s.steps
+            ));
+        }
+        sim_protocol::Scenario::check(&p.scenario()).map_err(|e| format!("agreement: {e}"))?;
         Ok(p)
     }
 

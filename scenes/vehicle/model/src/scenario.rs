@@ -91,6 +91,9 @@ pub struct HoldSpeed {
     pub most: f64,
 }
 
+/// Longest scenario, s.
+const MOST_SECONDS: f64 = 3600.0;
+
 impl sim_protocol::Scenario for Scenario {
     fn name(&self) -> &str {
         &self.name
@@ -98,6 +101,49 @@ impl sim_protocol::Scenario for Scenario {
 
     fn gates(&self) -> &[Gate] {
         &self.gates
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let whole = self.duration_s;
+        if !(whole.is_finite() && (0.1..=MOST_SECONDS).contains(&whole)) {
+            return Err(format!("duration_s is {whole}: from 0.1 to {MOST_SECONDS}"));
+        }
+        if !(self.lift_m.is_finite() && self.roll_deg.is_finite()) {
+            return Err("lift_m and roll_deg are numbers".to_owned());
+        }
+        // A window must hold samples, or its metrics would be of something else.
+        let stress = self.stress_from_s.map(|from| ("stress_from_s", [from, whole]));
+        let windows = [
+            ("acceleration_window_s", self.acceleration_window_s),
+            ("command_window_s", self.command_window_s),
+            ("braking_window_s", self.braking_window_s),
+        ];
+        let windows = windows.into_iter().filter_map(|(name, w)| Some((name, w?)));
+        let steady = ("steady_from_s", [self.steady_from_s, whole]);
+        for (name, [from, to]) in windows.chain(stress).chain([steady]) {
+            if !(from >= 0.0 && to <= whole && to - from >= 0.1) {
+                return Err(format!(
+                    "{name}: {from} to {to} s is no window of 0.1 s and more within 0 to {whole} s"
+                ));
+            }
+        }
+        for a in &self.actions {
+            let hold = a.hold_speed.as_ref();
+            let numbers = [a.from_s, a.to_s, a.steering, a.acceleration]
+                .into_iter()
+                .chain(a.steering_sine.iter().flat_map(|s| [s.amplitude, s.period_s]))
+                .chain(hold.into_iter().flat_map(|h| [h.target, h.gain, h.least, h.most]));
+            let odd = numbers.into_iter().any(|x| !x.is_finite());
+            let still = a.steering_sine.as_ref().is_some_and(|s| s.period_s <= 0.0);
+            if odd || still || a.from_s >= a.to_s || hold.is_some_and(|h| h.least > h.most) {
+                return Err(format!(
+                    "the action from {} to {} s: times in order, finite numbers, a period above 0, \
+                     least at most most",
+                    a.from_s, a.to_s
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn driven(&self) -> Self {
@@ -141,6 +187,37 @@ mod tests {
     use sim_protocol::Protocol;
 
     const TEXT: &str = include_str!("../../m1.toml");
+
+    /// Names that would be paths, windows outside the run, limits that are no numbers, checks of nothing.
+    #[test]
+    fn what_says_nothing_is_refused() {
+        for (from, to, said) in [
+            ("name = \"rest\"", "name = \"rest/../../x\"", "a name is 1 to 64"),
+            ("name = \"rest\"", "name = \"\"", "a name is 1 to 64"),
+            ("limit = 0.1\n", "limit = inf\n", "the limit is inf"),
+            ("limit = 1e-12", "limit = nan", "the limit is NaN"),
+            ("position_rmse_m = 0.05", "position_rmse_m = inf", "the limit is inf"),
+            ("duration_s = 10.0", "duration_s = -1.0", "duration_s is -1"),
+            ("duration_s = 10.0", "duration_s = 1e9", "duration_s is 1000000000"),
+            ("steady_from_s = 1.2", "steady_from_s = 1000.0", "steady_from_s: 1000 to 2 s"),
+            ("stress_from_s = 5.0", "stress_from_s = 1e300", "stress_from_s"),
+            ("braking_window_s = [5.0, 7.0]", "braking_window_s = [7.0, 5.0]", "braking_window_s"),
+            ("least = -6.0, most = 3.0", "least = 3.0, most = -6.0", "least at most most"),
+            ("repeats = 3", "repeats = 1", "something to compare"),
+            ("repeats = 3", "repeats = 4294967295", "repeats is 4294967295"),
+            ("[0.010, 0.005, 0.002]", "[0.005, 0.005, 0.002]", "0.005 twice"),
+            ("right = \"steer_right\"", "right = \"steer_left\"", "its own mirror image"),
+        ] {
+            assert!(TEXT.contains(from), "{from}");
+            let error = Protocol::parse::<Vehicle>(&TEXT.replacen(from, to, 1));
+            let error = error.expect_err(to);
+            assert!(error.contains(said), "{to}: {error}");
+        }
+        let twice = format!(
+            "{TEXT}\n[[convergence]]\nscenario = \"rest\"\nlimits = {{ steady_z_difference_m = 1.0 }}\n"
+        );
+        assert!(Protocol::parse::<Vehicle>(&twice).expect_err("twice").contains("called `rest."));
+    }
 
     #[test]
     fn what_is_driven_when() {

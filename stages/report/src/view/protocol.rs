@@ -164,7 +164,8 @@ pub(crate) fn candidate(ctx: &Ctx<'_>, label: &str, name: &str) -> Option<usize>
 }
 
 fn scenario_href(judged: &Judged, scenario: &str) -> String {
-    format!("{}-{}.html", stem(judged), text::slug(scenario))
+    // A dot is in no slug, so no scenario's page is another protocol's.
+    format!("{}.{}.html", stem(judged), text::slug(scenario))
 }
 
 /// What the first page says.
