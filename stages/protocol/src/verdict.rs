@@ -387,11 +387,10 @@ fn published(csv: &str, report: &Report) -> Result<Published, StageError> {
         let timestep: f64 = timestep.parse().map_err(|_| bad())?;
         let value: f64 = digits.parse().map_err(|_| bad())?;
         let id = format!("{scenario}.{metric}@{timestep}");
-        if !value.is_finite() || !seen.insert(id) {
+        if !value.is_finite() || !seen.insert(id.clone()) {
             return Err(bad());
         }
         out.values += 1;
-        let id = format!("{scenario}.{metric}@{timestep}");
         match found(report, scenario, metric, timestep) {
             None => out.missing.push(id),
             Some(own) if as_printed(own, value, digits) => out.equal += 1,
