@@ -19,6 +19,10 @@ pub(crate) struct Start {
     bodies: Vec<usize>,
 }
 
+fn elliptic(compiled: &Compiled) -> bool {
+    compiled.option("cone") != 0.0
+}
+
 fn single(v: impl IntoIterator<Item = f64>) -> Vec<f32> {
     v.into_iter().map(|x| x as f32).collect()
 }
@@ -189,7 +193,7 @@ impl Simulation for Worlds {
         let integrator = if c.option("integrator") == 0.0 { "Euler" } else { "implicitfast" };
         BTreeMap::from([
             ("compiler".into(), format!("MuJoCo {}", sim_batch::mujoco::version()).as_str().into()),
-            ("cone".into(), "pyramidal".into()),
+            ("cone".into(), if elliptic(c) { "elliptic" } else { "pyramidal" }.into()),
             ("contact_row_cap".into(), int(self.rows)),
             ("impratio".into(), c.option("impratio").into()),
             ("integrator".into(), integrator.into()),
@@ -222,8 +226,14 @@ impl Simulation for Worlds {
                 "soft constraint as MuJoCo's, with the model's solref and solimp",
             ),
             approximate("friction of a pair", "the larger coefficient, or the geom's of priority"),
-            approximate("friction cone", "pyramid of four sides, softened as the contact is"),
         ];
+        let soft = "softened as the contact is";
+        if elliptic(self.engine.model().compiled()) {
+            exact.push(format!("friction cone: elliptic, {soft}"));
+        } else {
+            let pyramid = format!("pyramid of four sides, {soft}");
+            approximated.push(approximate("friction cone", &pyramid));
+        }
         if self.planes {
             approximated
                 .push(approximate("static boxes 20 m wide and more", "a plane along the top"));

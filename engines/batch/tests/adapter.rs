@@ -154,7 +154,7 @@ fn a_hinged_rod_swings_about_its_anchor() {
 #[test]
 fn a_robot_starts_in_its_keyframe_and_stands_on_its_servo() {
     let model = r#"<mujoco model="leg"><compiler angle="radian" autolimits="true"/>
-        <option timestep="0.002" integrator="implicitfast"/>
+        <option timestep="0.002" integrator="implicitfast" cone="elliptic"/>
         <worldbody><geom type="plane" size="0 0 1" contype="2" conaffinity="1"/>
         <body name="base" pos="0 0 .3"><freejoint/><inertial pos="0 0 0" mass="4" diaginertia=".1 .1 .1"/>
         <geom type="box" size=".3 .3 .05" contype="1" conaffinity="2"/>
@@ -193,6 +193,7 @@ fn a_robot_starts_in_its_keyframe_and_stands_on_its_servo() {
     let angle = 2.0 * end[1].orientation[2].asin();
     assert!((angle - 0.1 - sag).abs() < 1e-3, "{angle}");
     assert!((end[0].position[2] - 0.05).abs() < 2e-3);
+    assert_eq!(simulation.settings()["cone"], "elliptic".into());
 }
 
 #[test]

@@ -10,14 +10,14 @@ template <class F> struct Tally {
     Mask seen[KEY_BITS];  // groups of contacts, by the body that moves or by the pair
 };
 
-FN int rows_of(int dim) { return dim == 1 ? 1 : 2 * (dim - 1); }
+FN int rows_of(const Model& m, int dim) { return dim == 1 || m.elliptic ? dim : 2 * (dim - 1); }
 
 // Adds a contact point: n points from the pair's first geom to its second, `hint` is what the first tangent follows.
 template <class F>
 FN void add_point(const Model& m, Work<F>& w, Tally<F>& t, int pair, typename Lane<F>::Mask mask, F dist, V3<F> pos, V3<F> n, V3<F> hint) {
     const f32* soft = m.S + m.s_pair + PAIR_COUNT * pair;
     int dim = m.I[m.i_pair_dim + pair];
-    f32 rows = (f32)rows_of(dim);
+    f32 rows = (f32)rows_of(m, dim);
     mask = and_(mask, lt_(dist, F(soft[SOFT_MARGIN])));
     if (!any_(mask)) return;
     auto fits = le_(t.rows + rows, F((f32)m.row_cap));

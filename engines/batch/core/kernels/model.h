@@ -19,8 +19,9 @@ enum { SOFT_K, SOFT_B, SOFT_D0, SOFT_DMAX, SOFT_WIDTH, SOFT_MID, SOFT_POWER, SOF
 enum { LIM_RANGE = SOFT_COUNT, LIM_WEIGHT, LIM_COUNT };
 // Friction loss: damping B and D.
 enum { FRIC_B, FRIC_D, FRIC_COUNT };
-// A pair: soft constants, the distance below which it is looked at, inverse weight, friction of its own.
-enum { PAIR_DETECT = SOFT_COUNT, PAIR_WEIGHT, PAIR_FRICTION, PAIR_COUNT = PAIR_FRICTION + 5 };
+// A pair: soft constants, the distance below which it is looked at, inverse weight, damping of an elliptic cone's
+// tangents, friction of its own.
+enum { PAIR_DETECT = SOFT_COUNT, PAIR_WEIGHT, PAIR_SLIDE_B, PAIR_FRICTION, PAIR_COUNT = PAIR_FRICTION + 5 };
 // How a pair's friction comes about: the larger of the two, one geom's, or its own.
 enum { MIX_MAX, MIX_FIRST, MIX_SECOND, MIX_OWN };
 enum { JNT_FREE, JNT_BALL, JNT_SLIDE, JNT_HINGE };

@@ -1,9 +1,10 @@
 // Constraint rows: friction loss, limits, contacts, as soft constraints.
 //
 // A pyramid's rows come in pairs, normal plus and minus friction times a tangent. They are kept by their basis, the
-// normal's row and each tangent's times its friction: row = basis 0 +- basis k.
+// normal's row and each tangent's times its friction: row = basis 0 +- basis k. An elliptic cone's basis is its rows
+// times friction, the normal's times that of the regularised cone: see cone.h.
 #pragma once
-#include "contact.h"
+#include "cone.h"
 
 // Impedance at a distance from the margin.
 template <class F> FN F impedance(const f32* soft, F beyond) {
@@ -72,6 +73,8 @@ template <class F, int DIM> FN void contact_point(const Model& m, const State<F>
         mu[3] = f.y;
         mu[4] = mu[5] = f.z;
     }
+    bool round = DIM > 1 && m.elliptic;
+    if (round) mu[0] = mu[1] * sqrt_(F(m.S[m.s_opt + OPT_INV_IMPRATIO]));
     V3<F> at = load3(w.pos, p), axis[3];
     for (int k = 0; k < 3; k++) axis[k] = load3(w.axes, 3 * p + k);
     int b1 = I[m.i_geom_body + I[m.i_pair_g1 + pair]], b2 = I[m.i_geom_body + I[m.i_pair_g2 + pair]];
@@ -93,7 +96,7 @@ template <class F, int DIM> FN void contact_point(const Model& m, const State<F>
         F q = s.qvel[dof];
         for (int k = 0; k < DIM; k++) {
             F j = k < 3 ? dot(axis[k < 3 ? k : 0], lin) : dot(axis[k < 3 ? 0 : k - 3], ang);
-            if (k > 0) j = j * mu[k];
+            if (k > 0 || round) j = j * mu[k];
             J[e * DIM + k] = j;
             vel[k] = fma_(j, q, vel[k]);
         }
@@ -101,12 +104,23 @@ template <class F, int DIM> FN void contact_point(const Model& m, const State<F>
     auto mask = w.pt_mask[p];
     F beyond = sel_(mask, w.dist[p] - soft[SOFT_MARGIN], F(0.0f));
     F imp = impedance(soft, beyond), diag = F(soft[PAIR_WEIGHT]);
-    if (DIM > 1) diag = fma_(mu[1] * mu[1], diag, diag) * (mu[1] * mu[1] * (2.0f * m.S[m.s_opt + OPT_INV_IMPRATIO]));
-    // All edges of a pyramid share one regularisation, from the weight of its first pair.
-    w.D[p] = sel_(mask, stiffness(imp, diag), F(0.0f));
-    for (int k = 0; k < DIM; k++) w.aref[MOST_DIM * p + k] = sel_(mask, vel[k] * soft[SOFT_B], F(0.0f));
-    w.aref[MOST_DIM * p] = w.aref[MOST_DIM * p] + beyond * imp * soft[SOFT_K];
-    for (int k = 1; k < DIM; k++) w.mu[MOST_DIM * p + k] = mu[k];
+    F D, push = beyond * imp * soft[SOFT_K];
+    if (round) {
+        // The regularisation of every row, divided by its friction squared, is the same.
+        D = stiffness(imp, diag) / (mu[0] * mu[0]);
+        push = push * mu[0];
+    } else {
+        if (DIM > 1) diag = fma_(mu[1] * mu[1], diag, diag) * (mu[1] * mu[1] * (2.0f * m.S[m.s_opt + OPT_INV_IMPRATIO]));
+        // All edges of a pyramid share one regularisation, from the weight of its first pair.
+        D = stiffness(imp, diag);
+    }
+    w.D[p] = sel_(mask, D, F(0.0f));
+    for (int k = 0; k < DIM; k++) {
+        f32 damping = soft[round && k > 0 ? PAIR_SLIDE_B : SOFT_B];
+        w.aref[MOST_DIM * p + k] = sel_(mask, vel[k] * damping, F(0.0f));
+    }
+    w.aref[MOST_DIM * p] = w.aref[MOST_DIM * p] + push;
+    for (int k = round ? 0 : 1; k < DIM; k++) w.mu[MOST_DIM * p + k] = mu[k];
 }
 
 template <class F> FN_BIG void contact_rows(const Model& m, const State<F>& s, Work<F>& w) {
@@ -151,21 +165,27 @@ template <class F> FN void edges(F a0, F ak, F& plus, F& minus) {
     minus = min_(a0 - ak, F(0.0f));
 }
 
+// Forces of a pyramid, or of a contact without friction, along its basis.
+template <class F, int DIM> FN void pyramid_force(F D, Arr<F> a, F* f) {
+    if (DIM == 1) {
+        f[0] = -(D * min_(a[0], F(0.0f)));
+        return;
+    }
+    f[0] = F(0.0f);
+    for (int k = 1; k < DIM; k++) {
+        F plus, minus;
+        edges(a[0], a[k], plus, minus);
+        f[0] = f[0] - D * (plus + minus);
+        f[k] = -(D * (plus - minus));
+    }
+}
+
 // force += J' f for the constraint forces at the residuals.
 template <class F, int DIM> FN void point_force(const Model& m, Work<F>& w, int p, Arr<F> force) {
     Arr<F> a = w.ja.at(MOST_DIM * p);
-    F D = w.D[p], f[DIM];
-    if (DIM == 1) {
-        f[0] = -(D * min_(a[0], F(0.0f)));
-    } else {
-        f[0] = F(0.0f);
-        for (int k = 1; k < DIM; k++) {
-            F plus, minus;
-            edges(a[0], a[k], plus, minus);
-            f[0] = f[0] - D * (plus + minus);
-            f[k] = -(D * (plus - minus));
-        }
-    }
+    F f[DIM];
+    if (DIM > 1 && m.elliptic) cone_force<F, DIM>(w.D[p], w.mu[MOST_DIM * p], a, f);
+    else pyramid_force<F, DIM>(w.D[p], a, f);
     int pair = w.pt_pair[p];
     const i32* sup = m.I + m.i_sup + m.I[m.i_pair_supadr + pair];
     Arr<F> J = w.J.at(w.pt_jac[p]);
@@ -177,34 +197,59 @@ template <class F, int DIM> FN void point_force(const Model& m, Work<F>& w, int 
     }
 }
 
-// Weights of a contact's basis for the edges that push: each one's own, and the normal's with each tangent.
-template <class F, int DIM> FN void weights(const Work<F>& w, int p, F* own, F* mixed) {
-    Arr<F> a = w.ja.at(MOST_DIM * p);
-    F D = w.D[p], zero = F(0.0f);
-    own[0] = DIM == 1 ? sel_(lt_(a[0], zero), D, zero) : zero;
-    for (int k = 1; k < DIM; k++) {
-        F plus = sel_(lt_(a[0] + a[k], zero), D, zero), minus = sel_(lt_(a[0] - a[k], zero), D, zero);
-        own[k] = plus + minus;
-        mixed[k] = plus - minus;
-        own[0] = own[0] + own[k];
+// Second derivative of a pyramid's cost along its basis, from the edges that push: each direction's own, and the
+// normal's with each tangent.
+template <class F, int DIM> struct PyramidWeights {
+    F own[DIM], mixed[DIM];
+    FN void of(const Work<F>& w, int p, PyramidWeights& to) {
+        Arr<F> a = w.ja.at(MOST_DIM * p);
+        F D = w.D[p], zero = F(0.0f);
+        to.own[0] = DIM == 1 ? sel_(lt_(a[0], zero), D, zero) : zero;
+        for (int k = 1; k < DIM; k++) {
+            F plus = sel_(lt_(a[0] + a[k], zero), D, zero), minus = sel_(lt_(a[0] - a[k], zero), D, zero);
+            to.own[k] = plus + minus;
+            to.mixed[k] = plus - minus;
+            to.own[0] = to.own[0] + to.own[k];
+        }
     }
-}
+    // Times a column of the Jacobian.
+    MEMBER void times(const F* j, F* g) const {
+        g[0] = own[0] * j[0];
+        for (int k = 1; k < DIM; k++) {
+            g[0] = fma_(mixed[k], j[k], g[0]);
+            g[k] = fma_(own[k], j[k], mixed[k] * j[0]);
+        }
+    }
+    // As a stiffness in space, rows.
+    MEMBER M3<F> spread(const Work<F>& w, int p) const {
+        V3<F> n = load3(w.axes, 3 * p), g = scale(n, own[0]), t[3], h[3];
+        for (int k = 1; k < DIM; k++) {
+            t[k] = scale(load3(w.axes, 3 * p + k), w.mu[MOST_DIM * p + k]);
+            g = axpy(mixed[k], t[k], g);
+            h[k] = axpy(own[k], t[k], scale(n, mixed[k]));
+        }
+        M3<F> W = {scale(g, n.x), scale(g, n.y), scale(g, n.z)};
+        for (int k = 1; k < DIM; k++) {
+            W.r0 = axpy(t[k].x, h[k], W.r0);
+            W.r1 = axpy(t[k].y, h[k], W.r1);
+            W.r2 = axpy(t[k].z, h[k], W.r2);
+        }
+        return W;
+    }
+};
 
-// H += J' A J for the edges that push, by the packed rows.
-template <class F, int DIM> FN void point_hessian(const Model& m, Work<F>& w, int p) {
-    F A[DIM], B[DIM];
-    weights<F, DIM>(w, p, A, B);
-    if (!any_(lt_(F(0.0f), A[0]))) return;
+// H += J' A J for what pushes, by the packed rows.
+template <class F, int DIM, class Weights> FN void rows_hessian(const Model& m, Work<F>& w, int p) {
+    Weights A;
+    Weights::of(w, p, A);
+    if (!any_(lt_(F(0.0f), A.own[0]))) return;
     int pair = w.pt_pair[p];
     const i32* sup = m.I + m.i_sup + m.I[m.i_pair_supadr + pair];
     Arr<F> J = w.J.at(w.pt_jac[p]);
     for (int e = 0, n = m.I[m.i_pair_supnum + pair]; e < n; e++) {
-        F g[DIM], j0 = J[e * DIM];
-        g[0] = A[0] * j0;
-        for (int k = 1; k < DIM; k++) {
-            g[0] = fma_(B[k], J[e * DIM + k], g[0]);
-            g[k] = fma_(A[k], J[e * DIM + k], B[k] * j0);
-        }
+        F j[DIM], g[DIM];
+        for (int k = 0; k < DIM; k++) j[k] = J[e * DIM + k];
+        A.times(j, g);
         Arr<F> row = w.H.at(tri(sup[e] >> 1));
         for (int c = 0; c <= e; c++) {
             F h = row[sup[c] >> 1];
@@ -213,26 +258,19 @@ template <class F, int DIM> FN void point_hessian(const Model& m, Work<F>& w, in
         }
     }
 }
+template <class F, int DIM> FN void point_hessian(const Model& m, Work<F>& w, int p) {
+    if (DIM > 1 && m.elliptic) rows_hessian<F, DIM, ConeWeights<F, DIM>>(m, w, p);
+    else rows_hessian<F, DIM, PyramidWeights<F, DIM>>(m, w, p);
+}
 
 // Where one side stands still, J' A J is a spatial stiffness of the body that moves: it adds up over contacts and
 // down the tree as inertias do, and is far less work than the rows. Upper triangle: xx xy xz yy yz zz of the angular
 // part, the mixed part by rows, and of the linear part.
-template <class F, int DIM> FN void point_stiffness(const Model& m, Work<F>& w, int p, int body) {
-    F A[DIM], B[DIM];
-    weights<F, DIM>(w, p, A, B);
-    if (!any_(lt_(F(0.0f), A[0]))) return;
-    V3<F> n = load3(w.axes, 3 * p), g = scale(n, A[0]), t[3], h[3];
-    for (int k = 1; k < DIM; k++) {
-        t[k] = scale(load3(w.axes, 3 * p + k), w.mu[MOST_DIM * p + k]);
-        g = axpy(B[k], t[k], g);
-        h[k] = axpy(A[k], t[k], scale(n, B[k]));
-    }
-    M3<F> W = {scale(g, n.x), scale(g, n.y), scale(g, n.z)};
-    for (int k = 1; k < DIM; k++) {
-        W.r0 = axpy(t[k].x, h[k], W.r0);
-        W.r1 = axpy(t[k].y, h[k], W.r1);
-        W.r2 = axpy(t[k].z, h[k], W.r2);
-    }
+template <class F, class Weights> FN void body_stiffness(const Model& m, Work<F>& w, int p, int body) {
+    Weights A;
+    Weights::of(w, p, A);
+    if (!any_(lt_(F(0.0f), A.own[0]))) return;
+    M3<F> W = A.spread(w, p);
     V3<F> r = load3(w.pos, p) - centre(m, w, body);
     // Rows of [r] W, then of [r] W [r]'.
     V3<F> x = axpy(r.y, W.r2, scale(W.r1, -r.z)), y = axpy(r.z, W.r0, scale(W.r2, -r.x)), z = axpy(r.x, W.r1, scale(W.r0, -r.y));
@@ -241,6 +279,10 @@ template <class F, int DIM> FN void point_stiffness(const Model& m, Work<F>& w, 
     Arr<F> K = w.K.at(21 * body);
     for (int k = 0; k < 21; k++) K[k] = w.stiff[body] ? K[k] + add[k] : add[k];
     w.stiff[body] = 1;
+}
+template <class F, int DIM> FN void point_stiffness(const Model& m, Work<F>& w, int p, int body) {
+    if (DIM > 1 && m.elliptic) body_stiffness<F, ConeWeights<F, DIM>>(m, w, p, body);
+    else body_stiffness<F, PyramidWeights<F, DIM>>(m, w, p, body);
 }
 
 template <class F> FN Motion<F> stiffness_mul(Arr<F> K, Motion<F> s) {

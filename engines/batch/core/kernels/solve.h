@@ -1,4 +1,5 @@
-// The constraint solver: Newton's method on a piecewise quadratic, with a line search that finds its root.
+// The constraint solver: Newton's method on a convex cost, piecewise quadratic but for elliptic cones, with a line
+// search that finds where its derivative vanishes.
 #pragma once
 #include "rows.h"
 
@@ -94,7 +95,8 @@ template <class F> FN_BIG void slope(const Model& m, const State<F>& s, Work<F>&
             s1 = min_(x0, zero) * v0;
             s2 = sel_(lt_(x0, zero), v0 * v0, zero);
         }
-        for (int k = 1; k < dim; k++) {
+        if (dim > 1 && m.elliptic) cone_slope(dim, alpha, F(w.mu[MOST_DIM * p]), a, v, s1, s2);
+        for (int k = 1; k < dim && !m.elliptic; k++) {
             F vk = v[k], xk = fma_(alpha, vk, a[k]);
             F xp = x0 + xk, xm = x0 - xk, vp = v0 + vk, vm = v0 - vk;
             s1 = fma_(min_(xp, zero), vp, fma_(min_(xm, zero), vm, s1));

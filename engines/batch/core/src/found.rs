@@ -238,6 +238,15 @@ impl BatchedEngine {
             }
             let aref: Vec<f32> = (0..dim).map(|k| l.at(f.aref, 6 * p + k)).collect();
             let d = l.at(f.d, p);
+            if dim > 1 && self.model.pairs[pair].elliptic {
+                // The kernels keep a cone's rows times friction.
+                for (k, b) in basis.iter().enumerate() {
+                    let mu = l.at(f.mu, 6 * p + k);
+                    out.jacobian.extend(b.iter().map(|j| j / mu));
+                    out.aref.push(-aref[k] / mu);
+                    out.d.push(d * mu * mu);
+                }
+            }
             let mut push = |k: usize, s: f32| {
                 let add = |a: f32, b: f32| if k == 0 { a } else { a + s * b };
                 out.jacobian.extend((0..nv).map(|i| add(basis[0][i], basis[k][i])));
@@ -247,7 +256,7 @@ impl BatchedEngine {
             if dim == 1 {
                 push(0, 1.0);
             }
-            for k in 1..dim {
+            for k in (1..dim).filter(|_| !self.model.pairs[pair].elliptic) {
                 push(k, 1.0);
                 push(k, -1.0);
             }

@@ -36,6 +36,17 @@ pub(crate) struct Soft {
     margin: f64,
 }
 
+/// A solref whose time constant is at least two steps, unless the model says otherwise.
+fn safe(m: &Compiled, [r0, r1]: [f64; 2]) -> [f64; 2] {
+    let refsafe = m.option("disableflags") as i32 >> 12 & 1 == 0;
+    [if refsafe && r0 > 0.0 { r0.max(2.0 * m.option("timestep")) } else { r0 }, r1]
+}
+
+fn damping(dmax: f64, [r0, r1]: [f64; 2]) -> f64 {
+    let tiny = 1e-15;
+    if r1 > 0.0 { 2.0 / (dmax * r0).max(tiny) } else { -r1 / dmax.max(tiny) }
+}
+
 impl Soft {
     pub(crate) fn new(
         m: &Compiled,
@@ -51,19 +62,25 @@ impl Soft {
         if power.fract() != 0.0 || power > 16.0 {
             return Err(format!("solimp power {power}; it must be a whole number up to 16"));
         }
-        let [mut r0, r1] = solref;
-        let refsafe = m.option("disableflags") as i32 >> 12 & 1 == 0;
-        if refsafe && r0 > 0.0 {
-            r0 = r0.max(2.0 * m.option("timestep"));
-        }
+        let [r0, r1] = safe(m, solref);
         let k = if r0 > 0.0 {
             1.0 / (dmax * dmax * r0 * r0 * r1 * r1).max(tiny)
         } else {
             -r0 / (dmax * dmax).max(tiny)
         };
-        let b = if r1 > 0.0 { 2.0 / (dmax * r0).max(tiny) } else { -r1 / dmax.max(tiny) };
+        let b = damping(dmax, [r0, r1]);
         let width = if d0 == dmax || width <= tiny { 0.0 } else { width };
         Ok(Self { k, b, imp: [d0, dmax, width, mid, power], margin })
+    }
+
+    /// Damping, 1/s.
+    pub(crate) fn damping(&self) -> f64 {
+        self.b
+    }
+
+    /// Damping by another solref.
+    pub(crate) fn damped(&self, m: &Compiled, solref: [f64; 2]) -> f64 {
+        damping(self.imp[1], safe(m, solref))
     }
 
     /// In the kernels' order.
@@ -462,7 +479,8 @@ fn contacts(m: &Compiled, t: &mut Tables, pairs: &[Pair]) -> usize {
         "pair",
         pairs.iter().flat_map(|p| {
             let own = if let Mix::Own(f) = p.mix { f } else { [0.0; 5] };
-            p.soft.values().into_iter().chain([p.detect, p.weight]).chain(own).collect::<Vec<_>>()
+            let more = [p.detect, p.weight, p.slide_damping];
+            p.soft.values().into_iter().chain(more).chain(own).collect::<Vec<_>>()
         }),
     );
     t.size("most_points", pairs.iter().map(Pair::most_points).sum());
@@ -483,6 +501,7 @@ fn settings(m: &Compiled, t: &mut Tables) {
     );
     t.size("iterations", m.option("iterations") as usize);
     t.size("ls_iterations", m.option("ls_iterations") as usize);
+    t.size("elliptic", usize::from(m.option("cone") != 0.0));
     t.size("implicit", usize::from(m.option("integrator") == 3.0));
     t.size("warmstart", usize::from(!flags(m, 9)));
     t.size("row_cap", 0);

@@ -42,6 +42,10 @@ pub(crate) struct Pair {
     pub(crate) soft: Soft,
     pub(crate) detect: f64,
     pub(crate) weight: f64,
+    /// Damping of an elliptic cone's tangents, 1/s.
+    pub(crate) slide_damping: f64,
+    /// Whether its cone is elliptic.
+    pub(crate) elliptic: bool,
 }
 
 impl Pair {
@@ -52,7 +56,7 @@ impl Pair {
 
     /// Rows of a point.
     pub(crate) fn rows(&self) -> usize {
-        if self.dim == 1 { 1 } else { 2 * (self.dim - 1) }
+        if self.dim == 1 || self.elliptic { self.dim } else { 2 * (self.dim - 1) }
     }
 }
 
@@ -131,6 +135,10 @@ fn kind(m: &Compiled, g: &Geoms, geoms: [usize; 2]) -> Result<Option<usize>, Str
     Err(format!("contacts between {} and {}", named(geoms[0]), named(geoms[1])))
 }
 
+fn elliptic(m: &Compiled) -> bool {
+    m.option("cone") != 0.0
+}
+
 fn weight(g: &Geoms, geoms: [usize; 2]) -> f64 {
     geoms.iter().map(|i| g.invweight[2 * g.body[*i] as usize]).sum()
 }
@@ -168,13 +176,24 @@ fn mixed(m: &Compiled, g: &Geoms, geoms: [usize; 2]) -> Result<Option<Pair>, Str
     })?;
     let detect = margin + g.gap[a] + g.gap[b];
     let dim = dim as usize;
-    Ok(Some(Pair { geoms, kind, dim, mix, soft, detect, weight: weight(g, geoms) }))
+    Ok(Some(Pair {
+        geoms,
+        kind,
+        dim,
+        mix,
+        soft,
+        detect,
+        weight: weight(g, geoms),
+        slide_damping: soft.damping(),
+        elliptic: elliptic(m),
+    }))
 }
 
 /// The pairs that the model lists.
 fn own_pairs(m: &Compiled, g: &Geoms) -> Result<Vec<Pair>, String> {
     let (first, second) = (m.ints("pair_geom1"), m.ints("pair_geom2"));
     let (dim, solref, solimp) = (m.ints("pair_dim"), m.f64s("pair_solref"), m.f64s("pair_solimp"));
+    let sliding = m.f64s("pair_solreffriction");
     let (margin, gap) = (m.f64s("pair_margin"), m.f64s("pair_gap"));
     let (friction, adhesion) = (m.f64s("pair_friction"), m.f64s("pair_adhesion"));
     let mut found = Vec::new();
@@ -193,6 +212,11 @@ fn own_pairs(m: &Compiled, g: &Geoms) -> Result<Vec<Pair>, String> {
             margin[i],
         )
         .map_err(|e| format!("{e} of the pair {}", names()))?;
+        // A pair may damp sliding in its own way; two zeros say that it does not.
+        let slide_damping = match [sliding[2 * i], sliding[2 * i + 1]] {
+            [0.0, 0.0] => soft.damping(),
+            solref => soft.damped(m, solref),
+        };
         found.push(Pair {
             geoms,
             kind,
@@ -201,6 +225,8 @@ fn own_pairs(m: &Compiled, g: &Geoms) -> Result<Vec<Pair>, String> {
             soft,
             detect: margin[i] + gap[i],
             weight: weight(g, geoms),
+            slide_damping,
+            elliptic: elliptic(m),
         });
     }
     Ok(found)

@@ -21,9 +21,6 @@ fn options(m: &Compiled) -> Option<String> {
             return said(&format!("integrator {name}; there are Euler and implicitfast"));
         }
     }
-    if m.option("cone") != 0.0 {
-        return said("elliptic cone; contacts are pyramidal");
-    }
     if m.option("solver") != 2.0 {
         return said("a solver that is not Newton");
     }

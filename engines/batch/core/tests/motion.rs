@@ -198,9 +198,46 @@ fn a_floating_chain_keeps_momentum_and_energy() {
     assert!(p2 < 1.3e-3 && l2 < 1.3e-3 && e2 < 2.6e-3);
 }
 
+/// What a sliding crate loses along its way is friction times what the ground gave it upwards, whatever the
+/// direction, where the cone is elliptic; along its diagonal a pyramid has less (M06).
+#[test]
+fn an_elliptic_cone_slows_alike_in_all_directions() {
+    let coefficient = |cone: &str, degrees: f64, condim: usize| {
+        let xml = format!(
+            "<mujoco><option timestep='0.002' cone='{cone}' impratio='20'/><worldbody>\
+             <geom type='plane' size='0 0 1' condim='{condim}' friction='.5 .003 .0001'/>\
+             <body pos='0 0 .05'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/>\
+             <joint type='slide' axis='0 0 1'/><geom type='box' size='.4 .4 .05' mass='2' condim='1' friction='.1'/>\
+             </body></worldbody></mujoco>"
+        );
+        let model = Arc::new(Model::from_text(&xml).expect("a model"));
+        let mut e = BatchedEngine::new(model, 3, &Options::default()).expect("an engine");
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        let velocity = [(4.0 * cos) as f32, (4.0 * sin) as f32, 0.0];
+        e.set_state(&e.qpos(), &velocity.repeat(3), &[]).expect("a state");
+        e.step_n(200);
+        assert!(!e.report(0).not_finite && !e.report(0).overflow);
+        let v: Vec<f64> = e.qvel().iter().map(|v| f64::from(*v)).collect();
+        assert!(v[0].hypot(v[1]) > 1.0, "{v:?}");
+        let lost = 4.0 - (v[0] * cos + v[1] * sin);
+        lost / (v[2] + 9.81 * 0.4)
+    };
+    for degrees in [0.0, 17.0, 45.0, 80.0] {
+        for condim in [3, 4, 6] {
+            let found = coefficient("elliptic", degrees, condim);
+            assert!((found - 0.5).abs() < 1e-4, "{found} at {degrees}°, condim {condim}");
+        }
+    }
+    let (along, across) = (coefficient("pyramidal", 0.0, 3), coefficient("pyramidal", 45.0, 3));
+    assert!(
+        (along - 0.5).abs() < 1e-3 && (across - 0.5 / 2.0f64.sqrt()).abs() < 1e-3,
+        "{along} {across}"
+    );
+}
+
 #[test]
 fn a_minute_of_driving_stays_finite_on_the_ground() {
-    let Some(model) = models::vehicle() else { return };
+    let Some(model) = models::vehicle(false) else { return };
     let mut engine = BatchedEngine::new(model.clone(), 16, &Options::default()).expect("an engine");
     let nu = model.nu();
     let ranges = model.compiled().f64s("actuator_ctrlrange");
@@ -227,8 +264,14 @@ fn a_minute_of_driving_stays_finite_on_the_ground() {
 }
 
 #[test]
-fn t1_stands() {
-    let Some(model) = models::t1() else { return };
+fn robots_stand() {
+    for (name, model) in [("T1", models::t1()), ("Go1", models::go1(false))] {
+        let Some(model) = model else { return };
+        stands(name, &model);
+    }
+}
+
+fn stands(name: &str, model: &Arc<Model>) {
     let m = model.compiled();
     let mut engine = BatchedEngine::new(model.clone(), 4, &Options::default()).expect("an engine");
     let mut data = m.data();
@@ -243,7 +286,7 @@ fn t1_stands() {
         data.step();
     }
     let (ours, theirs) = (engine.qpos(), data.get("qpos"));
-    println!("T1 after 5 s: base at {:?}, MuJoCo {:?}", &ours[..3], &theirs[..3]);
+    println!("{name} after 5 s: base at {:?}, MuJoCo {:?}", &ours[..3], &theirs[..3]);
     for w in 0..4 {
         let r = engine.report(w);
         assert!(!r.overflow && !r.not_finite && r.contacts >= 4, "{r:?}");

@@ -258,7 +258,6 @@ fn what_is_out_of_scope_is_refused_by_name() {
     };
     let slide = "<worldbody><body name='b'><joint name='j' type='slide'/><geom name='g' type='sphere' size='.1'/></body></worldbody>";
     let cases: Vec<(String, &str)> = vec![
-        (format!("<option cone='elliptic'/>{}", body("")), "elliptic cone"),
         (format!("<option integrator='RK4'/>{}", body("")), "integrator RK4"),
         (format!("<option solver='PGS'/>{}", body("")), "not Newton"),
         (format!("<option density='1'/>{}", body("")), "fluid"),

@@ -25,26 +25,28 @@ pub fn humanoid() -> Option<Arc<Model>> {
     Some(Arc::new(Model::from_file(&path).expect("the humanoid")))
 }
 
-/// A model of this project's scenes, with pyramidal cones.
-fn scene(file: &str) -> Option<Arc<Model>> {
-    let xml = std::fs::read_to_string(folder()?.join(file)).expect("a model file");
-    let xml = xml.replace("cone=\"elliptic\"", "cone=\"pyramidal\"");
+/// A model of this project's scenes.
+fn scene(file: &str, pyramidal: bool) -> Option<Arc<Model>> {
+    let mut xml = std::fs::read_to_string(folder()?.join(file)).expect("a model file");
+    if pyramidal {
+        xml = xml.replace("cone=\"elliptic\"", "cone=\"pyramidal\"");
+    }
     Some(Arc::new(Model::from_text(&xml).expect("a model of a scene")))
 }
 
-/// Go1 with twelve position servos.
-pub fn go1() -> Option<Arc<Model>> {
-    scene("go1.xml")
+/// Go1 with twelve position servos; its own cone is elliptic.
+pub fn go1(pyramidal: bool) -> Option<Arc<Model>> {
+    scene("go1.xml", pyramidal)
 }
 
 /// T1 with 23 joints, integrated implicitly.
 pub fn t1() -> Option<Arc<Model>> {
-    scene("t1.xml")
+    scene("t1.xml", false)
 }
 
-/// The four-wheel vehicle: implicitfast, cylinders on a plane.
-pub fn vehicle() -> Option<Arc<Model>> {
-    scene("vehicle.xml")
+/// The four-wheel vehicle: implicitfast, cylinders on a plane; its own cone is elliptic.
+pub fn vehicle(pyramidal: bool) -> Option<Arc<Model>> {
+    scene("vehicle.xml", pyramidal)
 }
 
 /// Friction loss, limits, damping, springs, armature, slides, a ball joint, motors and servos with all
@@ -84,6 +86,19 @@ pub const FEATURES: &str = r#"
 
 /// [`FEATURES`] with the default integrator, or with implicitfast.
 pub fn features(implicit: bool) -> Arc<Model> {
+    Arc::new(Model::from_text(&features_xml(implicit)).expect("the features"))
+}
+
+/// [`FEATURES`] with elliptic cones and a listed pair that damps sliding in its own way.
+pub fn features_elliptic() -> Arc<Model> {
+    let xml = features_xml(true).replace("<option ", "<option cone=\"elliptic\" ");
+    let own = "friction=\".6 .5 .01 .001 .001\"";
+    assert!(xml.contains(own));
+    let xml = xml.replace(own, &format!("{own} solreffriction=\"-40 -25\""));
+    Arc::new(Model::from_text(&xml).expect("the features"))
+}
+
+fn features_xml(implicit: bool) -> String {
     let integrator = if implicit { "implicitfast" } else { "Euler" };
     let xml = FEATURES
         .replace("<option ", &format!("<option integrator=\"{integrator}\" "))
@@ -94,12 +109,20 @@ pub fn features(implicit: bool) -> Arc<Model> {
         )
         .replace("euler=\"0.02 0.03 0\"", "euler=\"0.02 0.03 0\" contype=\"3\"")
         .replace("condim=\"1\"/>", "condim=\"1\" contype=\"0\" conaffinity=\"2\"/>");
-    let xml = xml.replace("<pair geom1=\"lf\" geom2=\"rf\"", "<pair geom1=\"lf\" geom2=\"rl\"");
-    Arc::new(Model::from_text(&xml).expect("the features"))
+    xml.replace("<pair geom1=\"lf\" geom2=\"rf\"", "<pair geom1=\"lf\" geom2=\"rl\"")
 }
 
 /// Boxes, spheres and capsules that fall on each other.
 pub fn pile() -> Arc<Model> {
+    pile_of("pyramidal", "")
+}
+
+/// The pile with elliptic cones of a dimension.
+pub fn pile_elliptic(condim: usize) -> Arc<Model> {
+    pile_of("elliptic", &format!("condim=\"{condim}\" friction=\".9 .02 .01\""))
+}
+
+fn pile_of(cone: &str, contact: &str) -> Arc<Model> {
     let mut bodies = String::new();
     for i in 0..12 {
         let geom = [
@@ -115,7 +138,7 @@ pub fn pile() -> Arc<Model> {
         );
     }
     let xml = format!(
-        "<mujoco><option timestep=\"0.004\" iterations=\"50\"/><worldbody>\
+        "<mujoco><option timestep=\"0.004\" iterations=\"50\" cone=\"{cone}\"/><default><geom {contact}/></default><worldbody>\
          <geom type=\"plane\" size=\"0 0 1\"/>{bodies}</worldbody></mujoco>"
     );
     Arc::new(Model::from_text(&xml).expect("the pile"))
@@ -142,9 +165,18 @@ pub fn all() -> Vec<(&'static str, Arc<Model>)> {
         ("features, implicitfast", features(true)),
         ("pile", pile()),
         ("hinge field", hinge_field()),
+        ("features, elliptic", features_elliptic()),
+        ("pile, elliptic", pile_elliptic(3)),
+        ("pile, elliptic, condim 6", pile_elliptic(6)),
     ];
-    let published =
-        [("humanoid", humanoid()), ("Go1", go1()), ("T1", t1()), ("vehicle", vehicle())];
+    let published = [
+        ("humanoid", humanoid()),
+        ("Go1", go1(false)),
+        ("Go1, pyramidal", go1(true)),
+        ("T1", t1()),
+        ("vehicle", vehicle(false)),
+        ("vehicle, pyramidal", vehicle(true)),
+    ];
     found.extend(published.into_iter().filter_map(|(name, m)| Some((name, m?))));
     found
 }
