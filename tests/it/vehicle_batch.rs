@@ -1,5 +1,5 @@
-//! The vehicle in a batch, on MuJoCo Warp's CPU backend: agreement with the plant, and the gates of small
-//! scales.
+//! The vehicle in a batch, on MuJoCo Warp's CPU backend and on this project's own engine: agreement with the
+//! plant, and the gates of small scales.
 
 use crate::engines::{cmd, copy, json, number, offline};
 use crate::harness::TestEnv;
@@ -17,12 +17,12 @@ engine = "vehicle"
 [[stage]]
 name = "engine"
 kind = "build-engine"
-engine = "mujoco_warp"
+engine = "ENGINE"
 
 [[stage]]
 name = "m2"
 kind = "batch-protocol"
-engine = "mujoco_warp"
+engine = "ENGINE"
 protocol = "scenes/vehicle/m2.toml"
 config = "scenes/vehicle/vehicle.toml"
 inputs.engine = "engine"
@@ -51,19 +51,28 @@ fn checks(report: &Value) -> Vec<(&str, bool)> {
 /// changed threshold runs the verdict alone, and one that does not hold fails it by name.
 #[test]
 fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
-    let env = TestEnv::with_pipeline(PIPELINE);
+    agrees("mujoco_warp", &["engines/python", "engines/mujoco_warp"]);
+}
+
+/// M25, V43: the same of `batch`.
+#[test]
+fn our_own_engine_agrees_with_the_plant_and_passes_its_gates() {
+    agrees("batch", &["engines/batch"]);
+}
+
+fn agrees(engine: &str, folders: &[&str]) {
+    let env = TestEnv::with_pipeline(&PIPELINE.replace("ENGINE", engine));
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in [
+    let shared = [
         "engines/protocol",
         "engines/harness",
-        "engines/python",
-        "engines/mujoco_warp",
         "engines/vehicle",
         "engines/mujoco-c",
         "engines/recording",
         "scenes/vehicle",
         "scenes/protocol",
-    ] {
+    ];
+    for folder in shared.iter().chain(folders) {
         copy(&repository.join(folder), &env.path(folder));
     }
     let declared = std::fs::read_to_string(env.path("scenes/vehicle/m2.toml")).expect("m2.toml");
@@ -80,8 +89,9 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
     assert_eq!(all.len(), 16 + 22 + 23);
     assert!(all.iter().all(|(_, passed)| *passed), "{all:?}");
     assert_eq!(report["agreement"]["rows"], 101);
-    let plant = (&report["engine"]["plant_version"], &report["engine"]["backend"]);
-    assert_eq!(plant, (&"3.17.0".into(), &"cpu".into()));
+    let head = &report["engine"];
+    let plant = (&head["name"], &head["plant_version"], &head["backend"]);
+    assert_eq!(plant, (&engine.into(), &"3.17.0".into(), &"cpu".into()));
     // Others measured 3.4e-5 m at most in another implementation; single precision has no more to give.
     let value = |name: &str| {
         let list = report["agreement"]["checks"].as_array().expect("checks");

@@ -3,6 +3,7 @@
 //! Plain Rust with few dependencies, because it is compiled before anything else happens.
 
 mod adapters;
+mod batch;
 mod bench;
 mod duckdb;
 mod fetch;

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold, in order of cost.
 
-use crate::{adapters, duckdb, flake, generate, shell, tidy};
+use crate::{adapters, batch, duckdb, flake, generate, shell, tidy};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -72,6 +72,9 @@ fn engines() -> Result<()> {
         for features in adapter.builds() {
             let args = [&["test", "--locked", "--no-fail-fast"], features].concat();
             shell::run(&mut adapter.cargo(&args)?)?;
+        }
+        if adapter.name == "batch" {
+            batch::test(&adapter)?;
         }
     }
     Ok(())

@@ -2,9 +2,11 @@
 
 mod adapter;
 mod choice;
+mod drive;
 mod mjcf;
 mod worlds;
 
 pub use adapter::BatchAdapter;
+pub use drive::drive;
 pub use mjcf::mjcf;
 pub use worlds::start_velocities;

@@ -64,6 +64,12 @@ const PARAMS: &[Param] = &[
         required: false,
         doc: "Backend of the engine. Default: `cpu`.",
     },
+    Param {
+        name: "whole",
+        ty: ParamType::Bool,
+        required: false,
+        doc: "Whether a CPU backend, too, runs the declared steps of every scale. Default: false.",
+    },
 ];
 
 const INPUTS: &[InputSpec] = &[
@@ -86,10 +92,15 @@ pub(crate) fn scale_input(worlds: u32) -> String {
     format!("scale_{worlds}")
 }
 
-/// Control steps and warm-up chunks of a scale on a backend.
-pub(crate) fn lengths(protocol: &BatchProtocol, scale: &Scale, backend: &str) -> (u64, u32) {
+/// Control steps and warm-up chunks of a scale on a backend; `whole` is the parameter.
+pub(crate) fn lengths(
+    protocol: &BatchProtocol,
+    scale: &Scale,
+    backend: &str,
+    whole: bool,
+) -> (u64, u32) {
     match &scale.cpu {
-        Some(less) if backend == CPU => (less.steps, less.warmup_chunks),
+        Some(less) if backend == CPU && !whole => (less.steps, less.warmup_chunks),
         _ => (scale.steps, protocol.protocol.warmup_chunks),
     }
 }
@@ -123,6 +134,7 @@ impl Kind for BatchProtocolKind {
         let text = |name: &str| cell.params.get(name).and_then(Value::as_str).map(str::to_owned);
         let engine = engine_name(cell).map_err(|p| vec![p])?;
         let backend = text("backend").unwrap_or_else(|| CPU.to_owned());
+        let entire = cell.params.get("whole").and_then(Value::as_bool).unwrap_or(false);
         let (protocol_path, config_path) =
             (text("protocol").unwrap_or_default(), text("config").unwrap_or_default());
         let mut read = |name: &str, path: &str| {
@@ -155,6 +167,7 @@ impl Kind for BatchProtocolKind {
             protocol: &protocol,
             config: config_path.clone(),
             backend: &backend,
+            whole: entire,
             origin: ctx.origin(&protocol_path, 0),
             runtime,
             model: drafts.len() - 1,
@@ -172,8 +185,11 @@ impl Kind for BatchProtocolKind {
         verdict.suffix = "verdict".into();
         verdict.args.insert("step".into(), "verdict".into());
         verdict.args.insert("backend".into(), Value::str(backend.as_str()));
-        let origin = cell.origins.get("backend").cloned();
-        verdict.origins.insert("args.backend".into(), origin.unwrap_or(Origin::Default));
+        verdict.args.insert("whole".into(), Value::Bool(entire));
+        for name in ["backend", "whole"] {
+            let origin = cell.origins.get(name).cloned();
+            verdict.origins.insert(format!("args.{name}"), origin.unwrap_or(Origin::Default));
+        }
         verdict.inputs.insert("reference".into(), whole(reference));
         verdict.inputs.insert("agreement".into(), whole(agreement));
         verdict.inputs.insert("protocol".into(), DraftInput::Source(protocol_path));
@@ -190,6 +206,7 @@ struct Expansion<'a> {
     protocol: &'a BatchProtocol,
     config: String,
     backend: &'a str,
+    whole: bool,
     origin: Origin,
     runtime: Runtime,
     model: usize,
@@ -249,7 +266,7 @@ impl Expansion<'_> {
     /// The engine's run of a scale.
     fn scale(&mut self, scale: &Scale) -> Result<usize, String> {
         let p = self.protocol;
-        let (steps, warmup_chunks) = lengths(p, scale, self.backend);
+        let (steps, warmup_chunks) = lengths(p, scale, self.backend, self.whole);
         let job = serde_json::json!({
             "worlds": scale.worlds, "steps": steps, "warmup_chunks": warmup_chunks,
             "law": p.law, "resets": p.resets, "telemetry": false,

@@ -22,6 +22,7 @@ pub(crate) fn run(
     let protocol = BatchProtocol::parse(&protocol_text).map_err(StageError::Failed)?;
     config(request, dir)?;
     let backend: String = arg(request, "backend")?;
+    let whole: bool = arg(request, "whole")?;
     let (reference, agreement) =
         (input(request, dir, "reference")?, input(request, dir, "agreement")?);
     let driven = BatchRun::read(&agreement)?;
@@ -59,7 +60,7 @@ pub(crate) fn run(
         failures: Vec::new(),
         agreement: agreed,
         scales,
-        not_measured: not_measured(&protocol, &backend),
+        not_measured: not_measured(&protocol, &backend, whole),
     };
     let report = judged(report);
     let mut json = serde_json::to_string_pretty(&report)
@@ -170,7 +171,7 @@ fn scale_report(protocol: &BatchProtocol, scale: &Scale, run: &BatchRun) -> Scal
 }
 
 /// What the published protocol asks for beyond this run.
-fn not_measured(protocol: &BatchProtocol, backend: &str) -> Vec<String> {
+fn not_measured(protocol: &BatchProtocol, backend: &str, whole: bool) -> Vec<String> {
     let mut list = Vec::new();
     if backend == "cpu" {
         list.push(
@@ -179,7 +180,7 @@ fn not_measured(protocol: &BatchProtocol, backend: &str) -> Vec<String> {
         list.push("peak device memory of at most 95 % of the GPU: there is no device".into());
     }
     for scale in &protocol.scales {
-        let (steps, warmup) = lengths(protocol, scale, backend);
+        let (steps, warmup) = lengths(protocol, scale, backend, whole);
         if steps != scale.steps {
             let (worlds, whole) = (scale.worlds, scale.steps);
             list.push(format!("{worlds} worlds for {whole} steps: backend {backend} ran {steps}"));

@@ -113,10 +113,14 @@ fn agreement_has_a_check_a_quantity_and_fails_where_nothing_can_be_compared() {
 
 #[test]
 fn a_cpu_says_what_it_did_not_measure() {
-    let list = not_measured(&protocol(), "cpu");
+    let list = not_measured(&protocol(), "cpu", false);
     assert!(list.iter().any(|l| l.contains("1024 worlds for 10000 steps")), "{list:?}");
     assert!(list.iter().any(|l| l.starts_with("GPU")));
-    assert!(!not_measured(&protocol(), "cuda").iter().any(|l| l.contains("steps")));
+    for (backend, whole) in [("cuda", false), ("cpu", true)] {
+        let list = not_measured(&protocol(), backend, whole);
+        assert!(!list.iter().any(|l| l.contains("steps") || l.contains("chunks")), "{list:?}");
+        assert_eq!(list.iter().any(|l| l.starts_with("GPU")), backend == "cpu");
+    }
 }
 
 /// A changed threshold, schedule, configuration or source changes the identity; a comment does not.

@@ -60,6 +60,7 @@ template <class F> FN_BIG void collide(const Model& m, Work<F>& w, typename Lane
         }
         a.near = and_(a.near, valid);
         if (!any_(a.near)) continue;
+        t.near = t.near + sel_(a.near, F(1.0f), F(0.0f));
         a.detect = F(detect);
         a.r1 = load9(w.gmat, a.g1);
         a.r2 = load9(w.gmat, a.g2);

@@ -5,7 +5,7 @@
 // Rows and contacts that the worlds have so far, and who ran out of rows.
 template <class F> struct Tally {
     typedef typename Lane<F>::Mask Mask;
-    F contacts, rows;
+    F contacts, rows, near;
     Mask overflow;
     Mask seen[KEY_BITS];  // groups of contacts, by the body that moves or by the pair
 };

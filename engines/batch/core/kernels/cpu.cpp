@@ -6,9 +6,14 @@
 #define NAMED(f) JOIN(f, TAG)
 
 #if LANES == 1
-typedef f32 F;
+typedef f32 Plain;
 #else
-typedef Vec<LANES> F;
+typedef Vec<LANES> Plain;
+#endif
+#if defined(ROOFLINE) && ROOFLINE == 1
+typedef Counted<Plain> F;
+#else
+typedef Plain F;
 #endif
 
 struct Header {
@@ -18,7 +23,7 @@ struct Header {
 };
 
 struct Block {
-    f32 *qpos, *qvel, *ctrl, *warm, *qacc, *info, *tab;
+    f32 *qpos, *qvel, *ctrl, *warm, *qacc, *info, *tab, *touch;
     i32 valid, steps;
 };
 
@@ -45,6 +50,7 @@ static inline State<F> state_of(const Block* b) {
     s.qacc.p = (F*)b->qacc;
     s.info.p = (F*)b->info;
     s.tab.p = (F*)b->tab;
+    s.touch.p = (F*)b->touch;
     return s;
 }
 
@@ -59,13 +65,14 @@ long NAMED(batch_scratch)(const Header* h) {
     return c.used;
 }
 
+// No steps at all: what follows from the state, without a change of it.
 void NAMED(batch_step)(const Header* h, const Block* b, char* scratch) {
     Model m = model_of(h);
     Work<F> w;
     Carver c = {scratch, 0, 1};
     carve_work(m, w, c);
     State<F> s = state_of(b);
-    for (int k = 0; k < b->steps; k++) step_block(m, s, w, Lane<F>::first(b->valid));
+    for (int k = 0; k == 0 || k < b->steps; k++) step_block(m, s, w, Lane<F>::first(b->valid), b->steps > 0);
 }
 
 // Everything up to the accelerations; the state's positions and velocities stay as they are.
@@ -109,4 +116,35 @@ void NAMED(batch_forward)(const Header* h, const Block* b, char* scratch, Found*
         for (int l = 0; l < LANES; l++) f->lim_mask[k] |= (i32)bit_(w.lim_mask[k], l) << l;
     }
 }
+
+#if defined(ROOFLINE)
+// What was counted since the last call: operations by phase and kind, or ticks of the clock by phase.
+void NAMED(batch_roofline)(double* out) {
+#if ROOFLINE == 1
+    for (int p = 0; p < PHASE_COUNT; p++)
+        for (int k = 0; k < OP_COUNT; k++) {
+            out[OP_COUNT * p + k] = (double)roofline_ops[p][k];
+            roofline_ops[p][k] = 0;
+        }
+#else
+    PHASE(PHASE_REST);
+    for (int p = 0; p < PHASE_COUNT; p++) {
+        out[p] = (double)roofline_ticks[p];
+        roofline_ticks[p] = 0;
+    }
+    roofline_last = __rdtsc();
+#endif
+}
+
+// Fused multiply-adds in registers: twelve chains side by side, `turns` of each. Returns something that depends on all.
+float NAMED(batch_peak)(long turns) {
+    Plain sum[12], a = Plain(0.999999f), b = Plain(1e-6f);
+    for (int k = 0; k < 12; k++) sum[k] = Plain(1.0f + 0.01f * (float)k);
+    for (long i = 0; i < turns; i++)
+        for (int k = 0; k < 12; k++) sum[k] = fma_(sum[k], a, b);
+    Plain all = sum[0];
+    for (int k = 1; k < 12; k++) all = all + sum[k];
+    return get_(all, 0);
+}
+#endif
 }

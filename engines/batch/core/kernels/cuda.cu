@@ -62,7 +62,8 @@ __global__ void batch_step(const i32* fields, const i32* ints, const f32* floats
     s.warm = lane(warm, world, worlds);
     s.qacc = lane(qacc, world, worlds);
     s.info = lane(info, world, worlds);
+    s.touch = Arr<f32>{0, 0};  // the host asks for none
     s.tab = own ? lane(table, world, worlds) : Arr<f32>{table, 1};
-    for (int k = 0; k < steps; k++) step_block(m, s, w, true);
+    for (int k = 0; k < steps; k++) step_block(m, s, w, true, true);
 }
 }

@@ -153,6 +153,13 @@ template <int W> FN auto le_(f32 a, Vec<W> b) { return le_(Vec<W>(a), b); }
 
 #endif  // !__CUDACC__
 
+// What a phase costs is asked by one program only, see roofline.h.
+#if defined(ROOFLINE)
+#include "roofline.h"
+#else
+#define PHASE(p)
+#endif
+
 // Values of a quantity, one F each. On the CPU the lanes of a value lie side by side; on CUDA neighbouring threads
 // hold neighbouring worlds.
 #if defined(__CUDACC__)

@@ -28,7 +28,9 @@ enum { JNT_FREE, JNT_BALL, JNT_SLIDE, JNT_HINGE };
 enum { ACT_CTRL_LIMIT = 1, ACT_FORCE_LIMIT = 2, ACT_GAIN_AFFINE = 4, ACT_BIAS_AFFINE = 8 };
 // What a world is told after a step.
 // The key is a bit for each group of contacts that the world has: worlds with like keys do like work.
-enum { INFO_CONTACTS, INFO_ROWS, INFO_ITERATIONS, INFO_FLAGS, INFO_KEY, INFO_COUNT };
+enum { INFO_CONTACTS, INFO_ROWS, INFO_ITERATIONS, INFO_FLAGS, INFO_KEY, INFO_STEPS, INFO_NEAR, INFO_COUNT };
+// A contact that is kept to be read: its pair, distance, force along the normal.
+enum { TOUCH_PAIR, TOUCH_DISTANCE, TOUCH_FORCE, TOUCH_COUNT };
 // A float holds so many bits of a whole number.
 #define KEY_BITS 24
 enum { FLAG_OVERFLOW = 1, FLAG_NOT_FINITE = 2 };
@@ -38,7 +40,8 @@ enum { FLAG_OVERFLOW = 1, FLAG_NOT_FINITE = 2 };
 // A block's state; arrays of nq, nv, nu and so on.
 template <class F> struct State {
     Arr<F> qpos, qvel, ctrl, warm, qacc, info;
-    Arr<F> tab;  // per-world table
+    Arr<F> tab;    // per-world table
+    Arr<F> touch;  // contacts to be read
 };
 
 template <class F> struct Work {

@@ -197,6 +197,41 @@ template <class F, int DIM> FN void point_force(const Model& m, Work<F>& w, int 
     }
 }
 
+template <class F, int DIM> FN F normal_force(const Model& m, const Work<F>& w, int p) {
+    Arr<F> a = w.ja.at(MOST_DIM * p);
+    F f[DIM];
+    if (DIM > 1 && m.elliptic) {
+        F mu = w.mu[MOST_DIM * p];
+        cone_force<F, DIM>(w.D[p], mu, a, f);
+        return f[0] * mu;
+    }
+    pyramid_force<F, DIM>(w.D[p], a, f);
+    return f[0];
+}
+
+// Writes down the contacts of each world, at most as many as there is room for, in the order of pairs.
+template <class F> FN_BIG void write_touches(const Model& m, const State<F>& s, const Work<F>& w) {
+    int count[Lane<F>::W];
+    for (int l = 0; l < Lane<F>::W; l++) count[l] = 0;
+    for (int p = 0; p < w.npoint; p++) {
+        int pair = w.pt_pair[p];
+        F force;
+        switch (m.I[m.i_pair_dim + pair]) {
+            case 1: force = normal_force<F, 1>(m, w, p); break;
+            case 3: force = normal_force<F, 3>(m, w, p); break;
+            case 4: force = normal_force<F, 4>(m, w, p); break;
+            default: force = normal_force<F, 6>(m, w, p);
+        }
+        for (int l = 0; l < Lane<F>::W; l++) {
+            if (!bit_(w.pt_mask[p], l) || count[l] >= m.touches) continue;
+            int at = TOUCH_COUNT * count[l]++;
+            set_(s.touch[at + TOUCH_PAIR], l, (f32)pair);
+            set_(s.touch[at + TOUCH_DISTANCE], l, get_(w.dist[p], l));
+            set_(s.touch[at + TOUCH_FORCE], l, get_(force, l));
+        }
+    }
+}
+
 // Second derivative of a pyramid's cost along its basis, from the edges that push: each direction's own, and the
 // normal's with each tangent.
 template <class F, int DIM> struct PyramidWeights {

@@ -150,36 +150,47 @@ template <class F> FN_BIG void newton(const Model& m, const State<F>& s, Work<F>
         contact_pattern(m, w);
         pat = {w.row_adr, w.row_cols};
     }
+    PHASE(PHASE_PRODUCTS);
     sym_mul(m.nv, tree, w.M, s.qacc, w.Ma);
     single_mul(m, s, w, s.qacc, w.fa, w.la, true);
     contact_mul(m, w, s.qacc, w.ja, true);
     f32 scale = m.S[m.s_opt + OPT_SCALE], tolerance = m.S[m.s_opt + OPT_TOLERANCE];
     bool current = false;  // whether forces belong to the accelerations
     for (int it = 0; it < m.iterations; it++) {
+        PHASE(PHASE_GRADIENT);
         gradient(m, s, w);
+        PHASE(PHASE_NEWTON);
         F norm = zero;
         for (int i = 0; i < m.nv; i++) norm = fma_(w.grad[i], w.grad[i], norm);
         run = and_(run, le_(F(tolerance), sqrt_(norm) * scale));
         current = true;
         if (!any_(run)) break;
         iterations = iterations + sel_(run, F(1.0f), zero);
+        PHASE(PHASE_HESSIAN);
         hessian(m, s, w, tree, pat);
+        PHASE(PHASE_FACTOR);
         factor(m.nv, pat, w.H);
+        PHASE(PHASE_SOLVE);
         solve(m.nv, pat, w.H, w.grad, w.search);
+        PHASE(PHASE_NEWTON);
         F start = zero, g0 = zero, h0 = zero;
         for (int i = 0; i < m.nv; i++) {
             w.search[i] = -w.search[i];
             start = fma_(w.grad[i], w.search[i], start);
         }
+        PHASE(PHASE_PRODUCTS);
         sym_mul(m.nv, tree, w.M, w.search, w.Mv);
         single_mul(m, s, w, w.search, w.fv, w.lv, false);
         contact_mul(m, w, w.search, w.jv, false);
+        PHASE(PHASE_NEWTON);
         for (int i = 0; i < m.nv; i++) {
             g0 = fma_(w.search[i], w.Ma[i] - w.smooth[i], g0);
             h0 = fma_(w.search[i], w.Mv[i], h0);
         }
         current = false;
+        PHASE(PHASE_LINE);
         F alpha = sel_(run, line_search(m, s, w, run, g0, h0, start), zero);
+        PHASE(PHASE_NEWTON);
         for (int i = 0; i < m.nv; i++) {
             s.qacc[i] = fma_(alpha, w.search[i], s.qacc[i]);
             w.Ma[i] = fma_(alpha, w.Mv[i], w.Ma[i]);
@@ -192,7 +203,9 @@ template <class F> FN_BIG void newton(const Model& m, const State<F>& s, Work<F>
         run = and_(run, le_(F(tolerance), alpha * start * (-0.5f * scale)));
         if (!any_(run)) break;
     }
+    PHASE(PHASE_GRADIENT);
     if (!current) gradient(m, s, w);
+    PHASE(PHASE_NEWTON);
     // A sum of nothing may be minus zero or plus zero, depending on what else was summed in the block.
     for (int i = 0; i < m.nv; i++) s.qacc[i] = s.qacc[i] + 0.0f;
 }

@@ -111,12 +111,16 @@ template <class F> FN void forward(const Model& m, const State<F>& s, Work<F>& w
     Pattern tree = tree_pattern(m);
     t.contacts = F(0.0f);
     t.rows = F(0.0f);
+    t.near = F(0.0f);
     t.overflow = Lane<F>::none();
     for (int k = 0; k < KEY_BITS; k++) t.seen[k] = Lane<F>::none();
+    PHASE(PHASE_KINEMATICS);
     kinematics(m, s, w);
+    PHASE(PHASE_DYNAMICS);
     bias_forces(m, s, w);
     mass_matrix(m, s, w);
     smooth_forces(m, s, w);
+    PHASE(PHASE_SMOOTH);
     for (int i = 0; i < m.nv; i++) {
         Arr<F> to = w.L.at(tri(i)), from = w.M.at(tri(i));
         for (int a = tree.adr[i]; a < tree.adr[i + 1]; a++) to[tree.cols[a]] = from[tree.cols[a]];
@@ -124,23 +128,35 @@ template <class F> FN void forward(const Model& m, const State<F>& s, Work<F>& w
     }
     factor(m.nv, tree, w.L);
     solve(m.nv, tree, w.L, w.smooth, w.qacc_smooth);
+    PHASE(PHASE_COLLIDE);
     collide(m, w, valid, t);
+    PHASE(PHASE_ROWS);
     limit_rows(m, s, w, valid, t);
     contact_rows(m, s, w);
+    PHASE(PHASE_NEWTON);
     F iterations;
     newton(m, s, w, valid, t, iterations);
+    PHASE(PHASE_REST);
     s.info[INFO_CONTACTS] = t.contacts;
     s.info[INFO_ROWS] = t.rows + (f32)m.nfric;
     s.info[INFO_ITERATIONS] = iterations;
     F key = F(0.0f);
     for (int k = 0; k < KEY_BITS; k++) key = key + sel_(t.seen[k], F((f32)(1 << k)), F(0.0f));
     s.info[INFO_KEY] = key;
+    s.info[INFO_NEAR] = t.near;
+    if (m.touches > 0) write_touches(m, s, w);
 }
 
-template <class F> FN void step_block(const Model& m, const State<F>& s, Work<F>& w, typename Lane<F>::Mask valid) {
+// Without `move` all but the positions and velocities.
+template <class F> FN void step_block(const Model& m, const State<F>& s, Work<F>& w, typename Lane<F>::Mask valid, bool move) {
     Tally<F> t;
     forward(m, s, w, valid, t);
-    integrate(m, s, w);
+    if (move) {
+        PHASE(PHASE_INTEGRATE);
+        integrate(m, s, w);
+        PHASE(PHASE_REST);
+        s.info[INFO_STEPS] = s.info[INFO_STEPS] + 1.0f;
+    }
     auto fine = Lane<F>::all();
     for (int i = 0; i < m.nq; i++) fine = and_(fine, lt_(abs_(s.qpos[i]), F(1e10f)));
     for (int i = 0; i < m.nv; i++) fine = and_(fine, and_(lt_(abs_(s.qvel[i]), F(1e10f)), lt_(abs_(s.qacc[i]), F(1e10f))));

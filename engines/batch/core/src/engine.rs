@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Steps after which worlds are brought together anew.
 const REGROUP: usize = 16;
 
+/// Numbers that the kernels tell of each world.
+pub const INFO: usize = 7;
+
 /// How an engine is set up.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -24,11 +27,20 @@ pub struct Options {
     pub iterations: Option<usize>,
     /// Whether the solver starts from the last accelerations.
     pub warmstart: bool,
+    /// Contacts of a world that are kept to be read after a step, see [`BatchedEngine::touches`].
+    pub touches: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { lanes: None, threads: 1, contact_row_cap: 96, iterations: None, warmstart: true }
+        Self {
+            lanes: None,
+            threads: 1,
+            contact_row_cap: 96,
+            iterations: None,
+            warmstart: true,
+            touches: 0,
+        }
     }
 }
 
@@ -53,6 +65,10 @@ pub struct Report {
     pub rows: usize,
     /// Iterations of the solver in the last step.
     pub iterations: usize,
+    /// Pairs that were near enough for a narrow phase in the last step.
+    pub near: usize,
+    /// Steps since the state was set; exact up to 16,777,216.
+    pub steps: usize,
     /// Since the state was set, a step needed more contact rows than the cap.
     pub overflow: bool,
     /// Since the state was set, a number was not finite or beyond 1e10.
@@ -75,6 +91,8 @@ pub struct BatchedEngine {
     /// One block's for all, or every block's own.
     pub(crate) table: Worlds,
     pub(crate) own_tables: bool,
+    /// Contacts of the last step, three numbers each.
+    pub(crate) touch: Worlds,
     /// Where each world is: worlds that touch alike are brought together.
     pub(crate) slots: Vec<u32>,
     /// Steps since that was done.
@@ -125,6 +143,7 @@ impl BatchedEngine {
         let mut tables = model.tables.clone();
         let rows = options.contact_row_cap.min(model.worst_rows);
         tables.change("row_cap", rows);
+        tables.change("touches", options.touches);
         // A world has at most so many points, and a block at most the sum of its worlds'.
         let least_rows = model.pairs.iter().map(crate::pairs::Pair::rows).min().unwrap_or(1);
         let worst = tables.get("most_points");
@@ -175,7 +194,8 @@ impl BatchedEngine {
             ctrl: of(nu),
             warm: of(nv),
             qacc: of(nv),
-            info: of(5),
+            info: of(INFO),
+            touch: of(3 * options.touches),
             table,
             own_tables: false,
             slots: (0..worlds as u32).collect(),
@@ -209,6 +229,11 @@ impl BatchedEngine {
         self.scratch.len()
     }
 
+    #[cfg(all(feature = "roofline", target_arch = "x86_64"))]
+    pub(crate) fn set_kernel(&mut self, kernel: Kernel) {
+        self.kernel = kernel;
+    }
+
     /// Every world to the reference at rest, without controls.
     pub fn reset(&mut self) {
         let qpos0 = self.model.qpos0();
@@ -223,6 +248,30 @@ impl BatchedEngine {
             part.data.slice_mut().fill(0.0);
         }
         self.forget();
+    }
+
+    /// Puts the worlds that are marked to the reference at rest, without controls, warm starts and flags.
+    pub fn reset_worlds(&mut self, mask: &[bool]) -> Result<(), EngineError> {
+        self.check("the mask", mask.len(), 1)?;
+        let qpos0 = self.model.qpos0();
+        for (slot, _) in self.slots.iter().zip(mask).filter(|(_, marked)| **marked) {
+            let slot = *slot as usize;
+            for (i, q) in qpos0.iter().enumerate() {
+                self.qpos.set(slot, i, *q);
+            }
+            let parts =
+                [&mut self.qvel, &mut self.ctrl, &mut self.warm, &mut self.qacc, &mut self.info];
+            for part in parts {
+                (0..part.per).for_each(|i| part.set(slot, i, 0.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes contacts, forces and accelerations of every world's present state, and leaves positions
+    /// and velocities as they are.
+    pub fn look(&mut self) {
+        self.advance(0);
     }
 
     /// Forgets warm starts and flags.
@@ -314,6 +363,7 @@ impl BatchedEngine {
             &mut self.warm,
             &mut self.qacc,
             &mut self.info,
+            &mut self.touch,
         ];
         for part in parts {
             part.permute(&from, &self.slots);
@@ -323,7 +373,7 @@ impl BatchedEngine {
         }
     }
 
-    /// `steps` steps of every world where it is.
+    /// `steps` steps of every world where it is; with none, what follows from the state.
     fn advance(&mut self, steps: i32) {
         let width = self.lanes.width();
         let worlds = self.worlds;
@@ -335,8 +385,9 @@ impl BatchedEngine {
             &mut self.warm,
             &mut self.qacc,
             &mut self.info,
+            &mut self.touch,
         ];
-        let mut at = [(Shared(std::ptr::null_mut()), 0); 6];
+        let mut at = [(Shared(std::ptr::null_mut()), 0); 7];
         for (to, from) in at.iter_mut().zip(arrays) {
             *to = (Shared(from.data.as_mut_ptr()), from.offset(1));
         }
@@ -362,6 +413,7 @@ impl BatchedEngine {
                 qacc: part(4),
                 info: part(5),
                 tab: table.0.at(if own_tables { block * table.1 } else { 0 }),
+                touch: part(6),
                 valid: (worlds - block * width).min(width) as i32,
                 steps,
             };
@@ -390,7 +442,8 @@ impl BatchedEngine {
             to
         };
         let mut parts =
-            [&self.qpos, &self.qvel, &self.ctrl, &self.warm, &self.qacc, &self.info].map(part);
+            [&self.qpos, &self.qvel, &self.ctrl, &self.warm, &self.qacc, &self.info, &self.touch]
+                .map(part);
         let n = self.table.offset(1);
         let mut table = Aligned::new(n);
         let from = if self.own_tables { block * n } else { 0 };
@@ -411,6 +464,7 @@ impl BatchedEngine {
             warm: next(),
             qacc: next(),
             info: next(),
+            touch: next(),
             tab: table.as_mut_ptr(),
             valid: (self.worlds - block * width).min(width) as i32,
             steps: 0,
@@ -461,6 +515,8 @@ impl BatchedEngine {
             contacts: at(0) as usize,
             rows: at(1) as usize,
             iterations: at(2) as usize,
+            near: at(6) as usize,
+            steps: at(5) as usize,
             overflow: flags & 1 != 0,
             not_finite: flags & 2 != 0,
         }

@@ -53,6 +53,17 @@ pub struct Forward {
     pub contacts: Vec<ContactPoint>,
 }
 
+/// A contact of the last step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Touch {
+    /// Its geoms.
+    pub geoms: [usize; 2],
+    /// Negative where they penetrate, m.
+    pub distance: f32,
+    /// Force along the normal, N.
+    pub normal: f32,
+}
+
 /// Where a body's frame is and how its centre of mass moves, in the world's axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BodyMotion {
@@ -114,6 +125,19 @@ impl BatchedEngine {
                 }
             })
             .collect()
+    }
+
+    /// A world's contacts of the last step (or of [`BatchedEngine::look`]), as it found them before it moved
+    /// anything; at most `Options::touches` of them.
+    pub fn touches(&self, world: usize) -> impl Iterator<Item = Touch> + '_ {
+        assert!(world < self.worlds, "world {world} of {}", self.worlds);
+        let slot = self.slots[world] as usize;
+        let kept = (self.info.get(slot, 0) as usize).min(self.touch.per / 3);
+        (0..kept).map(move |i| {
+            let at = |k: usize| self.touch.get(slot, 3 * i + k);
+            let geoms = self.model.pairs[at(0) as usize].geoms;
+            Touch { geoms, distance: at(1), normal: at(2) }
+        })
     }
 
     /// Computes what follows from a world's present state, and leaves the state as it is.

@@ -20,6 +20,7 @@ pub(crate) struct Block {
     pub(crate) qacc: *mut f32,
     pub(crate) info: *mut f32,
     pub(crate) tab: *mut f32,
+    pub(crate) touch: *mut f32,
     /// How many of its lanes are worlds.
     pub(crate) valid: i32,
     pub(crate) steps: i32,
@@ -87,6 +88,13 @@ kernels! {
     "batch_sixteen", batch_scratch_sixteen, batch_step_sixteen, batch_forward_sixteen;
 }
 
+#[cfg(all(feature = "roofline", target_arch = "x86_64"))]
+kernels! {
+    "batch_one_counted", batch_scratch_one_counted, batch_step_one_counted, batch_forward_one_counted;
+    "batch_sixteen_counted", batch_scratch_sixteen_counted, batch_step_sixteen_counted, batch_forward_sixteen_counted;
+    "batch_sixteen_timed", batch_scratch_sixteen_timed, batch_step_sixteen_timed, batch_forward_sixteen_timed;
+}
+
 /// How many worlds are computed side by side. Results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lanes {
@@ -151,5 +159,28 @@ impl Lanes {
                 forward: batch_forward_one,
             },
         }
+    }
+}
+
+/// Kernels that count or read the clock.
+#[cfg(all(feature = "roofline", target_arch = "x86_64"))]
+pub(crate) fn probe(probe: crate::roofline::Probe) -> Kernel {
+    use crate::roofline::Probe;
+    match probe {
+        Probe::CountAlone => Kernel {
+            scratch: batch_scratch_one_counted,
+            step: batch_step_one_counted,
+            forward: batch_forward_one_counted,
+        },
+        Probe::CountBlock => Kernel {
+            scratch: batch_scratch_sixteen_counted,
+            step: batch_step_sixteen_counted,
+            forward: batch_forward_sixteen_counted,
+        },
+        Probe::Clock => Kernel {
+            scratch: batch_scratch_sixteen_timed,
+            step: batch_step_sixteen_timed,
+            forward: batch_forward_sixteen_timed,
+        },
     }
 }

@@ -13,10 +13,12 @@ mod model;
 pub mod mujoco;
 mod pairs;
 mod refuse;
+#[cfg(all(feature = "roofline", target_arch = "x86_64"))]
+pub mod roofline;
 mod support;
 mod tables;
 
-pub use engine::{BatchedEngine, EngineError, Options, Report};
-pub use found::{BodyMotion, ContactPoint, Forward};
+pub use engine::{BatchedEngine, EngineError, INFO, Options, Report};
+pub use found::{BodyMotion, ContactPoint, Forward, Touch};
 pub use kernel::Lanes;
 pub use model::{Model, ModelError};

@@ -505,4 +505,5 @@ fn settings(m: &Compiled, t: &mut Tables) {
     t.size("implicit", usize::from(m.option("integrator") == 3.0));
     t.size("warmstart", usize::from(!flags(m, 9)));
     t.size("row_cap", 0);
+    t.size("touches", 0);
 }

@@ -106,6 +106,8 @@ pub enum Kind {
     Equality,
     /// Keyframe.
     Key,
+    /// Site.
+    Site,
 }
 
 /// An array of one of MuJoCo's structures.

@@ -96,8 +96,8 @@ void batch_set_option(mjModel* m, const char* name, double value) {
 #undef XVEC
 }
 
-// Kinds: 0 body, 1 joint, 2 geom, 3 actuator, 4 tendon, 5 equality, 6 key.
-static const int types[] = {mjOBJ_BODY, mjOBJ_JOINT, mjOBJ_GEOM, mjOBJ_ACTUATOR, mjOBJ_TENDON, mjOBJ_EQUALITY, mjOBJ_KEY};
+// Kinds: 0 body, 1 joint, 2 geom, 3 actuator, 4 tendon, 5 equality, 6 key, 7 site.
+static const int types[] = {mjOBJ_BODY, mjOBJ_JOINT, mjOBJ_GEOM, mjOBJ_ACTUATOR, mjOBJ_TENDON, mjOBJ_EQUALITY, mjOBJ_KEY, mjOBJ_SITE};
 const char* batch_name(const mjModel* m, int kind, int id) { return mj_id2name(m, types[kind], id); }
 int batch_id(const mjModel* m, int kind, const char* name) { return mj_name2id(m, types[kind], name); }
 

@@ -43,16 +43,21 @@ struct Worst {
     borderline: usize,
 }
 
+/// Robots begin in their keyframe.
+fn to_start(m: &sim_batch::mujoco::Compiled, data: &mut sim_batch::mujoco::Data<'_>) {
+    if m.id(sim_batch::mujoco::Kind::Key, "start").is_some() {
+        data.set("qpos", &m.f64s("key_qpos"));
+        data.set("ctrl", &m.f64s("key_ctrl"));
+    }
+}
+
 fn compare(name: &str, model: &Arc<Model>, states: usize) -> Worst {
     let m = model.compiled();
     let mut data = m.data();
     let options = Options { contact_row_cap: 2000, ..Options::default() };
     let mut engine = BatchedEngine::new(model.clone(), 1, &options).expect("an engine");
     let mut noise = Noise(11);
-    if m.id(sim_batch::mujoco::Kind::Key, "start").is_some() {
-        data.set("qpos", &m.f64s("key_qpos"));
-        data.set("ctrl", &m.f64s("key_ctrl"));
-    }
+    to_start(m, &mut data);
     let home = data.get("ctrl");
     let start: Vec<f64> = data.get("qvel").iter().map(|_| 0.3 * noise.next()).collect();
     data.set("qvel", &start);
@@ -136,6 +141,76 @@ fn every_model_agrees_with_mujoco() {
         assert!(w.mass < 2e-5 && w.bias < 1e-4 && w.smooth < 1e-4, "{name}: {w:?}");
         assert!(w.jacobian < 1e-5 && w.aref < 1e-3, "{name}: {w:?}");
         assert!(w.qacc < 1e-2 && w.qvel < 1e-4, "{name}: {w:?}");
+    }
+}
+
+/// What is kept of contacts to be read is MuJoCo's list: geoms, distances, and forces along the normal, of every
+/// world of a block, whatever the cone.
+#[test]
+fn contacts_that_are_kept_are_mujocos() {
+    for (name, model) in models::all() {
+        let m = model.compiled();
+        let elliptic = m.option("cone") != 0.0;
+        let options = Options { contact_row_cap: 400, touches: 40, ..Options::default() };
+        let mut e = BatchedEngine::new(model.clone(), 17, &options).expect("an engine");
+        let mut data = m.data();
+        to_start(m, &mut data);
+        let ctrl = single(&data.get("ctrl")).repeat(17);
+        let (mut states, mut due) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
+        for _ in 0..17 {
+            for _ in 0..6 {
+                data.step();
+            }
+            for (to, field) in states.iter_mut().zip(["qpos", "qvel", "qacc_warmstart"]) {
+                let rounded = single(&data.get(field));
+                data.set(field, &rounded.iter().map(|x| f64::from(*x)).collect::<Vec<_>>());
+                to.extend(rounded);
+            }
+            data.forward();
+            let force = data.get("efc_force");
+            let contacts = data.contacts();
+            due.push(
+                contacts
+                    .iter()
+                    .filter(|c| c.exclude == 0 && c.row >= 0)
+                    .map(|c| {
+                        let (row, dim) = (c.row as usize, c.dim as usize);
+                        let one = dim == 1 || elliptic;
+                        let rows = if one { 1 } else { 2 * (dim - 1) };
+                        let normal: f64 = force[row..row + rows].iter().sum();
+                        (c.geoms, c.distance, normal)
+                    })
+                    .collect::<Vec<_>>(),
+            );
+        }
+        e.set_state(&states[0], &states[1], &ctrl).expect("a state");
+        e.set_warmstart(&states[2]).expect("a warm start");
+        let before = e.state();
+        e.look();
+        assert_eq!(e.state(), before, "{name}: looking moves nothing");
+        let (mut pushed, mut borderline) = (0, 0);
+        for (w, due) in due.iter().enumerate() {
+            let ours: Vec<_> = e.touches(w).collect();
+            if ours.len() != due.len() {
+                // A contact at its margin's edge, within float32.
+                borderline += 1;
+                continue;
+            }
+            let most = due.iter().fold(1.0, |a: f64, d| a.max(d.2));
+            let mut left = due.clone();
+            for t in ours {
+                let near = |d: &([usize; 2], f64, f64)| {
+                    let same = d.0 == t.geoms || d.0 == [t.geoms[1], t.geoms[0]];
+                    let off = (d.1 - f64::from(t.distance)).abs() / 1e-6;
+                    same && off + (d.2 - f64::from(t.normal)).abs() / (2e-3 * most) < 1.0
+                };
+                let i = left.iter().position(near);
+                let i = i.unwrap_or_else(|| panic!("{name}: world {w}: {t:?} in {left:?}"));
+                pushed += usize::from(left.remove(i).2 > 0.0);
+            }
+        }
+        assert!(borderline <= 1, "{name}: {borderline} worlds differ in contacts");
+        assert!(pushed > 10 || name == "hinge field", "{name}: {pushed} contacts pushed");
     }
 }
 

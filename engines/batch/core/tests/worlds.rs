@@ -133,6 +133,34 @@ fn too_many_rows_are_flagged_and_touch_no_other_world() {
     assert!(!e.report(0).overflow, "a reset forgets the flag");
 }
 
+/// Worlds put back by a mask are as new, the others as they were; each counts its own steps.
+#[test]
+fn marked_worlds_begin_anew_and_no_other() {
+    for model in [models::features(false), models::pile_elliptic(3)] {
+        let options = Options { contact_row_cap: 400, ..Options::default() };
+        let engine = || BatchedEngine::new(model.clone(), 21, &options).expect("an engine");
+        let [_, v, u] = states(&model, 21);
+        let (mut e, mut whole, mut fresh) = (engine(), engine(), engine());
+        for e in [&mut e, &mut whole] {
+            e.set_state(&e.qpos(), &v, &u).expect("a state");
+            e.step_n(40);
+        }
+        let mask: Vec<bool> = (0..21).map(|w| w % 4 == 1).collect();
+        e.reset_worlds(&mask).expect("a mask of 21");
+        for e in [&mut e, &mut whole, &mut fresh] {
+            e.set_ctrl(&u).expect("controls");
+            e.step_n(25);
+        }
+        let (ours, others, anew) = (bits(&e), bits(&whole), bits(&fresh));
+        for w in 0..21 {
+            let (due, steps) = if mask[w] { (&anew[w], 25) } else { (&others[w], 65) };
+            assert!(ours[w] == *due && e.report(w).steps == steps, "world {w}");
+        }
+        let short = e.reset_worlds(&mask[..3]).expect_err("three marks");
+        assert!(short.to_string().contains("the mask has 3 numbers; 21 worlds need 21"), "{short}");
+    }
+}
+
 #[test]
 fn a_world_that_goes_wrong_is_flagged_and_touches_no_other() {
     let model = models::features(false);

@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut control = stream.clone_htod(&columns(&ctrl, worlds))?;
         let mut warm = stream.alloc_zeros::<f32>(worlds * model.nv())?;
         let mut qacc = stream.alloc_zeros::<f32>(worlds * model.nv())?;
-        let mut info = stream.alloc_zeros::<f32>(worlds * 5)?;
+        let mut info = stream.alloc_zeros::<f32>(worlds * sim_batch::INFO)?;
         let mut floats_of = stream.alloc_zeros::<f32>(worlds * sizes[0] as usize)?;
         let mut ints_of = stream.alloc_zeros::<i32>(worlds * sizes[1] as usize)?;
         let (own, n, one_step, per) = (0i32, worlds as i32, 1i32, sizes[1]);

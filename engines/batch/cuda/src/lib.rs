@@ -40,7 +40,7 @@ pub struct Compiled {
 }
 
 /// Headers by the names under which they are included.
-const HEADERS: [(&str, &str); 15] = [
+const HEADERS: [(&str, &str); 16] = [
     ("lane.h", include_str!("../../core/kernels/lane.h")),
     ("spatial.h", include_str!("../../core/kernels/spatial.h")),
     ("fields.h", include_str!("../../core/kernels/fields.h")),
@@ -49,6 +49,7 @@ const HEADERS: [(&str, &str); 15] = [
     ("dynamics.h", include_str!("../../core/kernels/dynamics.h")),
     ("factor.h", include_str!("../../core/kernels/factor.h")),
     ("contact.h", include_str!("../../core/kernels/contact.h")),
+    ("cone.h", include_str!("../../core/kernels/cone.h")),
     ("collide_round.h", include_str!("../../core/kernels/collide_round.h")),
     ("collide_mesh.h", include_str!("../../core/kernels/collide_mesh.h")),
     ("collide_box.h", include_str!("../../core/kernels/collide_box.h")),

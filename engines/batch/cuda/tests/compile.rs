@@ -1,5 +1,6 @@
 //! The kernels compile for CUDA on a machine without a GPU (M01 on the mission's Metal; here PTX and a cubin
-//! for sm_90), with their registers and spills printed. Where NVRTC is not at hand, the tests say so.
+//! for sm_90), with their registers and spills printed. Where NVRTC is not at hand, the test says so, or fails where
+//! `SIM_BATCH_NVRTC` says that it should be, as in `cargo xtask test engines`.
 
 use sim_batch_cuda::{CudaError, compile, nvrtc_is_here, nvrtc_version, source};
 
@@ -15,6 +16,7 @@ fn the_source_is_one_text_with_both_kernels() {
 #[test]
 fn ptx_and_a_cubin_come_out_of_nvrtc() {
     if !nvrtc_is_here() {
+        assert!(std::env::var_os("SIM_BATCH_NVRTC").is_none(), "NVRTC is not at hand");
         println!("NVRTC is not at hand: the CUDA kernels are not compiled here");
         assert_eq!(compile("sm_90").expect_err("no library"), CudaError::NoNvrtc);
         return;

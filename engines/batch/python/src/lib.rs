@@ -47,7 +47,14 @@ impl Engine {
                 Some(found.ok_or_else(|| refused(format!("this machine has no {n} lanes")))?)
             }
         };
-        let options = Options { lanes, threads, contact_row_cap, iterations, warmstart };
+        let options = Options {
+            lanes,
+            threads,
+            contact_row_cap,
+            iterations,
+            warmstart,
+            ..Options::default()
+        };
         BatchedEngine::new(model, nworld, &options).map(Self).map_err(refused)
     }
 
@@ -58,6 +65,10 @@ impl Engine {
 
     fn reset(&mut self) {
         self.0.reset();
+    }
+
+    fn reset_worlds(&mut self, mask: Vec<bool>) -> PyResult<()> {
+        self.0.reset_worlds(&mask).map_err(refused)
     }
 
     fn set_state(&mut self, qpos: &[u8], qvel: &[u8], ctrl: &[u8]) -> PyResult<()> {

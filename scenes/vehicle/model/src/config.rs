@@ -59,13 +59,19 @@ pub struct Simulation {
 }
 
 impl Config {
-    /// Parses the file and checks that every number is finite and positive. The error names the place.
+    /// Parses the file and checks it. The error names the place.
     pub fn parse(text: &str) -> Result<Self, String> {
         let config: Self = toml::from_str(text).map_err(|e| e.to_string().trim().to_owned())?;
-        if config.schema_version != 1 {
-            return Err(format!("schema_version is {}, not 1", config.schema_version));
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Checks that every number is finite and positive. The error names the place.
+    pub fn check(&self) -> Result<(), String> {
+        if self.schema_version != 1 {
+            return Err(format!("schema_version is {}, not 1", self.schema_version));
         }
-        let (v, a, s) = (&config.vehicle, &config.actuator, &config.simulation);
+        let (v, a, s) = (&self.vehicle, &self.actuator, &self.simulation);
         for (name, value) in [
             ("vehicle.mass_kg", v.mass_kg),
             ("vehicle.wheelbase_m", v.wheelbase_m),
@@ -87,7 +93,7 @@ impl Config {
         if v.mass_kg <= 4.0 * crate::mjcf::WHEEL_MASS_KG {
             return Err(format!("vehicle.mass_kg is {}, less than four wheels have", v.mass_kg));
         }
-        Ok(config)
+        Ok(())
     }
 
     /// Torque at each wheel, N·m, for an acceleration of this magnitude, m/s²: a quarter of the force at

@@ -9,8 +9,12 @@
 //! `reference` is the model's reference at rest without controls, the same in every world. `fallen` is what
 //! MuJoCo makes of it in 300 steps with joint noise and random controls, every world another.
 
+#[path = "../starts.rs"]
+mod starts;
+
 use sim_batch::mujoco::{Batch, Component, cpu_seconds};
 use sim_batch::{BatchedEngine, Lanes, Model, Options};
+use starts::{Start, starts};
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,48 +72,6 @@ fn ask() -> Result<Ask, Box<dyn Error>> {
         }
     }
     Ok(a)
-}
-
-/// A world's start: positions, velocities, controls.
-type Start = [Vec<f64>; 3];
-
-/// Numbers between -1 and 1 (splitmix64).
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-}
-
-fn starts(
-    model: &Model,
-    worlds: usize,
-    fallen: bool,
-    threads: usize,
-) -> Result<Vec<Start>, Box<dyn Error>> {
-    let mut b = model.compiled().batch(worlds, threads)?;
-    b.reset();
-    if fallen {
-        let mut noise = Noise(1);
-        for w in 0..worlds {
-            for q in b.part(w, Component::Positions).iter_mut().skip(7) {
-                *q += 0.05 * noise.next();
-            }
-            b.part(w, Component::Controls).iter_mut().for_each(|u| *u = 0.3 * noise.next());
-        }
-        b.step(300);
-    }
-    Ok((0..worlds)
-        .map(|w| {
-            [Component::Positions, Component::Velocities, Component::Controls]
-                .map(|c| b.part(w, c).to_vec())
-        })
-        .collect())
 }
 
 /// Seconds of a step.

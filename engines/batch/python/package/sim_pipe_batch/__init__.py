@@ -55,9 +55,16 @@ class BatchedEngine:
     def _part(self, name, per):
         return np.frombuffer(self._engine.part(name), np.float32).reshape(self.nworld, per)
 
-    def reset(self):
-        """Every world back to the reference at rest, without controls, warm starts and flags."""
-        self._engine.reset()
+    def reset(self, mask=None):
+        """Every world, or those where `mask` (nworld,) holds, back to the reference at rest, without controls, warm
+        starts and flags."""
+        if mask is None:
+            self._engine.reset()
+            return
+        mask = np.asarray(mask)
+        if mask.shape != (self.nworld,) or mask.dtype != bool:
+            raise ValueError(f"the mask is {mask.dtype} {mask.shape}; it needs bool {(self.nworld,)}")
+        self._engine.reset_worlds(mask.tolist())
 
     def set_state(self, qpos, qvel, ctrl=None):
         """Positions (nworld, nq), velocities (nworld, nv), controls (nworld, nu); forgets warm starts and flags."""
