@@ -210,10 +210,9 @@ impl Camera {
 
     /// The same camera, moved along the ground.
     pub(crate) fn moved(mut self, by: [f32; 2]) -> Self {
-        for k in 0..2 {
-            self.eye[k] += by[k];
-            self.target[k] += by[k];
-        }
+        let by = [by[0], by[1], 0.0];
+        self.eye = add(self.eye, by);
+        self.target = add(self.target, by);
         self
     }
 }

@@ -47,9 +47,11 @@ pub fn differences(a: &Telemetry, b: &Telemetry) -> Result<BTreeMap<&'static str
     Ok(found)
 }
 
-/// How far two runs are apart at each row: pairs of time, s, and distance, by the quantity whose largest
-/// value it gives. The error is that of [`differences`].
-pub fn apart(a: &Telemetry, b: &Telemetry) -> Result<Vec<(&'static str, Vec<[f64; 2]>)>, String> {
+/// A quantity and, row by row, time, s, and the distance whose largest value it is.
+pub type Series = (&'static str, Vec<[f64; 2]>);
+
+/// How far two runs are apart at each row. The error is that of [`differences`].
+pub fn apart(a: &Telemetry, b: &Telemetry) -> Result<Vec<Series>, String> {
     let d = Apart::new(a, b)?;
     let timed = |values: Vec<f64>| {
         values.into_iter().enumerate().map(|(row, v)| [a.at(row, t::TIME), v]).collect()
