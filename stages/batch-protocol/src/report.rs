@@ -2,6 +2,7 @@
 //! measured.
 
 use serde::{Deserialize, Serialize};
+pub use sim_protocol::Check;
 use std::collections::BTreeMap;
 
 /// Format of the report.
@@ -103,21 +104,4 @@ pub struct ScaleReport {
     pub checks: Vec<Check>,
     /// Why it ended early.
     pub error: Option<String>,
-}
-
-/// A value that must hold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
-    /// Unique within the report.
-    pub id: String,
-    /// What is compared; its unit is in its name.
-    pub metric: String,
-    /// How value and limit compare.
-    pub operator: String,
-    /// The limit.
-    pub limit: f64,
-    /// Absent where it could not be computed; the check then fails.
-    pub value: Option<f64>,
-    /// Whether it holds.
-    pub passed: bool,
 }

@@ -124,13 +124,6 @@ fn plant_version(folder: &Path) -> Result<String, StageError> {
     Ok(run.get("version").and_then(|v| v.as_str()).unwrap_or_default().to_owned())
 }
 
-fn check(id: String, metric: &str, op: Op, limit: f64, value: Option<f64>) -> Check {
-    // JSON has no NaN: what is not a number is no value, and fails.
-    let value = value.filter(|v| v.is_finite());
-    let passed = value.is_some_and(|v| op.holds(v, limit));
-    Check { id, metric: metric.to_owned(), operator: op.text().to_owned(), limit, value, passed }
-}
-
 fn agreement_report(
     protocol: &BatchProtocol,
     run: &BatchRun,
@@ -142,7 +135,7 @@ fn agreement_report(
     let limits = protocol.agreement.limits.iter();
     let checks = limits
         .map(|(name, limit)| {
-            check(format!("agreement.{name}"), name, Op::AtMost, *limit, value(name))
+            Check::of(format!("agreement.{name}"), name, Op::AtMost, *limit, value(name))
         })
         .collect();
     let error = run.error.clone().or(found.err());
@@ -156,7 +149,7 @@ fn scale_report(protocol: &BatchProtocol, scale: &Scale, run: &BatchRun) -> Scal
         .map(|g| {
             let side = g.op.word();
             let id = format!("scale.{}.{}.{side}", scale.worlds, g.metric);
-            check(id, &g.metric, g.op, g.limit, found.get(g.metric.as_str()).copied())
+            Check::of(id, &g.metric, g.op, g.limit, found.get(g.metric.as_str()).copied())
         })
         .collect();
     let seconds = |ns: u64| ns as f64 * 1e-9;

@@ -1,7 +1,7 @@
 //! What `batch-protocol` stages decided, engines that answered one protocol together.
 
 use crate::load::inside;
-use crate::protocol::file;
+use crate::protocol::{file, of_format};
 use sim_model::request::Member;
 use sim_stage_batch_protocol::plots::{self, Plots};
 use sim_stage_batch_protocol::report::{self, Report};
@@ -39,15 +39,7 @@ pub(crate) fn read(
     page: Option<&String>,
 ) -> Result<Batch, String> {
     let folder = inside(dir, path).map_err(|e| e.to_string())?;
-    let report: Report = file(&folder, "report.json")?;
-    let plots: Plots = file(&folder, "plots.json")?;
-    for (name, found, known) in [
-        ("report.json", report.format, report::FORMAT),
-        ("plots.json", plots.format, plots::FORMAT),
-    ] {
-        if found != known {
-            return Err(format!("{name} has format {found}, this reads {known}"));
-        }
-    }
+    let report = of_format(&folder, "report.json", report::FORMAT, |r: &Report| r.format)?;
+    let plots = of_format(&folder, "plots.json", plots::FORMAT, |p: &Plots| p.format)?;
     Ok(Batch { label: member.label.clone(), page: page.cloned(), folder, report, plots })
 }

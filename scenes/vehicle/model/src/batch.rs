@@ -395,7 +395,6 @@ mod tests {
 
     const TEXT: &str = include_str!("../../m2.toml");
 
-
     /// FACTS 2.1.9: the schedule, the drive law, the list of scales.
     #[test]
     fn the_declared_protocol_is_the_published_one() {

@@ -10,8 +10,7 @@ use crate::site::Site;
 use crate::{svg, text};
 use serde::Serialize;
 use sim_stage_batch_protocol::plots::Series;
-use sim_stage_batch_protocol::report::{self, Report, ScaleReport};
-use sim_stage_protocol::report::Check;
+use sim_stage_batch_protocol::report::{Check, Report, ScaleReport};
 use std::collections::BTreeSet;
 
 /// Files of a verdict that are copied beside its page.
@@ -123,7 +122,7 @@ fn name(report: &Report) -> String {
     format!("{} {}", text::line(&report.engine.name), text::line(&report.engine.version))
 }
 
-fn checks(report: &Report) -> impl Iterator<Item = &report::Check> {
+fn checks(report: &Report) -> impl Iterator<Item = &Check> {
     report.agreement.checks.iter().chain(report.scales.iter().flat_map(|s| &s.checks))
 }
 
@@ -140,7 +139,7 @@ fn sentence(report: &Report) -> String {
     let who = format!(
         "{} on its {} backend, {} precision,",
         name(report),
-        text::line(&report.engine.backend),
+        text::line(&report.engine.backend).to_uppercase(),
         text::line(&report.engine.precision)
     );
     let worlds: Vec<String> = report.scales.iter().map(|s| whole(s.worlds.into())).collect();
@@ -195,20 +194,9 @@ fn engines(list: &[&Batch]) -> Vec<Step> {
     list.iter().enumerate().map(step).collect()
 }
 
-/// The same check as the pages of protocols have it.
-fn as_check(c: &report::Check) -> Check {
-    Check {
-        id: c.id.clone(),
-        metric: c.metric.clone(),
-        operator: c.operator.clone(),
-        limit: c.limit,
-        value: c.value,
-        passed: c.passed,
-    }
-}
-
-fn group(title: String, columns: &[Vec<Check>]) -> Group {
-    let columns: Vec<&[Check]> = columns.iter().map(Vec::as_slice).collect();
+/// A table of checks with a column an engine.
+fn group(list: &[&Batch], title: String, of: impl Fn(&Batch) -> &[Check]) -> Group {
+    let columns: Vec<&[Check]> = list.iter().map(|b| of(b)).collect();
     Group { title, href: String::new(), rows: table(&columns) }
 }
 
@@ -230,13 +218,8 @@ pub(crate) fn page(together: &Together<'_>, files: Vec<Vec<Link>>) -> BatchPage 
     let list = &together.list;
     let report = &list[0].report;
     let head = &report.protocol;
-    let all = |of: &dyn Fn(&Batch) -> Vec<Check>| list.iter().map(|b| of(b)).collect::<Vec<_>>();
-    let agreement = all(&|b| b.report.agreement.checks.iter().map(as_check).collect());
     let scales = worlds(list).into_iter().map(|worlds| {
-        let of = all(&|b| {
-            scale(b, worlds).map_or_else(Vec::new, |s| s.checks.iter().map(as_check).collect())
-        });
-        group(count_of(worlds), &of)
+        group(list, count_of(worlds), |b| scale(b, worlds).map_or(&[], |s| s.checks.as_slice()))
     });
     let verdict = |(b, files): (&&Batch, Vec<Link>)| Verdict {
         engine: name(&b.report),
@@ -256,7 +239,9 @@ pub(crate) fn page(together: &Together<'_>, files: Vec<Vec<Link>>) -> BatchPage 
         engines: engines(list),
         errors: list.iter().flat_map(|b| errors(b)).collect(),
         failures: list.iter().flat_map(|b| failures(b)).collect(),
-        agreement: group("agreement with the plant".to_owned(), &agreement),
+        agreement: group(list, "agreement with the plant".to_owned(), |b| {
+            &b.report.agreement.checks
+        }),
         plots: agreement_plots(list),
         rates: rates(list),
         scales: scales.collect(),
@@ -294,10 +279,7 @@ fn failures(batch: &Batch) -> Vec<Failure> {
     let agreement = batch.report.agreement.checks.iter().map(|c| ("agreement".to_owned(), c));
     let failed = agreement.chain(scales).filter(|(_, c)| !c.passed);
     failed
-        .map(|(scenario, c)| {
-            let check = as_check(c);
-            Failure::of(name(&batch.report), scenario, String::new(), &check, cell(&check))
-        })
+        .map(|(scenario, c)| Failure::of(name(&batch.report), scenario, String::new(), c, cell(c)))
         .collect()
 }
 

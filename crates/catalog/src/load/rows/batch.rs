@@ -1,5 +1,6 @@
 //! Rows of one verdict on an engine in a batch, from its `report.json`.
 
+use super::protocol::Check;
 use super::{Tables, row};
 use crate::error::CatalogError;
 use crate::source::Source;
@@ -43,16 +44,6 @@ struct Scale {
     peak_memory_bytes: Option<u64>,
     checks: Vec<Check>,
     error: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Check {
-    id: String,
-    metric: String,
-    operator: String,
-    limit: f64,
-    value: Option<f64>,
-    passed: bool,
 }
 
 impl Tables {
