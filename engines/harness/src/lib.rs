@@ -10,6 +10,7 @@ mod engine;
 mod files;
 mod gates;
 mod memory;
+mod mpm;
 mod profile;
 mod robot;
 mod run;

@@ -40,6 +40,9 @@ pub struct EngineHead {
     pub backends: Vec<String>,
     /// Place among the columns of a report.
     pub order: i64,
+    /// Whether it simulates material points; trials of such scenes are planned for no other engine.
+    #[serde(default)]
+    pub mpm: bool,
 }
 
 /// What is compiled.
