@@ -17,6 +17,7 @@ mod hidden_inputs;
 mod history;
 mod kills;
 mod limits;
+mod material;
 mod messages;
 mod method;
 mod misbehaviour;

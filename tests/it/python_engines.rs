@@ -52,8 +52,12 @@ steps = 240
 "#;
 
 fn project(engine: &str) -> TestEnv {
+    project_of(engine, SUITE)
+}
+
+fn project_of(engine: &str, suite: &str) -> TestEnv {
     let env = TestEnv::with_pipeline(&PIPELINE.replace("ENGINE", engine));
-    env.write("suite.toml", SUITE);
+    env.write("suite.toml", suite);
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ["engines/protocol", "engines/harness", "engines/python"] {
         copy(&repository.join(folder), &env.path(folder));
@@ -190,8 +194,10 @@ fn a_changed_lock_makes_the_environment_anew() {
 }
 
 /// Engines with larger environments, where a store that is given has them already.
-fn where_built(engine: &str) -> Option<TestEnv> {
-    let env = project(engine);
+pub(crate) fn where_built(engine: &str, suite: &str) -> Option<TestEnv> {
+    let env = project_of(engine, suite);
+    // A suite may name its baseline.
+    env.write("engines/genesis/engine.toml", include_str!("../../engines/genesis/engine.toml"));
     let label = format!("engine[{engine}]");
     let built = plan(&env).iter().any(|(l, what, _)| *l == label && what == "reused");
     if !built {
@@ -205,7 +211,7 @@ fn where_built(engine: &str) -> Option<TestEnv> {
 /// P127: SolverMuJoCo with MuJoCo Warp inside; P259: its room for robots.
 #[test]
 fn newton_does_as_it_says_on_its_cpu_backend() {
-    let Some(env) = where_built("newton") else { return };
+    let Some(env) = where_built("newton", SUITE) else { return };
     does_as_it_says(&env, "newton");
     let r = result(&env, "newton", "robot_go1/1x2/r0/timed");
     assert_eq!(r["settings"]["rigid_solver"], "SolverMuJoCo with MuJoCo Warp");
@@ -217,7 +223,7 @@ fn newton_does_as_it_says_on_its_cpu_backend() {
 /// P130: compiled, vmapped over the worlds.
 #[test]
 fn mjx_does_as_it_says_on_its_cpu_backend() {
-    let Some(env) = where_built("mjx") else { return };
+    let Some(env) = where_built("mjx", SUITE) else { return };
     does_as_it_says(&env, "mjx");
     assert_eq!(result(&env, "mjx", "box_pile/4x3/r0/timed")["settings"]["worlds"], "vmap");
     traps(&env, "mjx", "engines/mjx/lock.toml");
