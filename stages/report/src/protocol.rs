@@ -48,7 +48,8 @@ pub(crate) fn read(
     Ok(Judged { label: member.label.clone(), page: page.cloned(), folder, report, plots })
 }
 
-fn file<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
+/// A JSON file of a verdict. The error names it.
+pub(crate) fn file<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
     let path = folder.join(name);
     let meta = fs::symlink_metadata(&path).map_err(|e| format!("{name}: {e}"))?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
