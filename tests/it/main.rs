@@ -7,6 +7,7 @@ mod cache;
 mod commands;
 mod containment;
 mod corpus;
+mod cross_checks;
 mod disk_full;
 mod engines;
 mod escapes;

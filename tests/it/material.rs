@@ -85,7 +85,10 @@ fn moves_material(engine: &str) {
     for r in [&cube, &sand] {
         assert_eq!(r["outcome"]["status"], "ok", "{:#}", r["outcome"]);
         assert_eq!(r["gates"].as_array().map(Vec::len), Some(7));
-        assert_eq!((&r["counters"]["particles"], &r["settings"]["substeps"]), (&512.into(), &20.into()));
+        assert_eq!(
+            (&r["counters"]["particles"], &r["settings"]["substeps"]),
+            (&512.into(), &20.into())
+        );
         assert_eq!(r["settings"]["friction_of_walls"], 0.5);
         assert_eq!(r["settings"]["kernels_compiled_in_setup"], 0, "compiled ahead");
         assert!(r["translation"]["exact"].as_array().is_some_and(|l| !l.is_empty()));
@@ -93,7 +96,8 @@ fn moves_material(engine: &str) {
     // The lower face is at 0.2 m: until it comes near a cell of 0.1 m above the floor, nothing holds it.
     let label = format!("trial[{engine}]/elastic_cube/512x1/r0/capture");
     let bytes = env.output(&label, "capture.bin");
-    let f32_at = |at: usize| f64::from(f32::from_le_bytes(bytes[at..at + 4].try_into().expect("4")));
+    let f32_at =
+        |at: usize| f64::from(f32::from_le_bytes(bytes[at..at + 4].try_into().expect("4")));
     let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
     let (points, every) = (u64_at(8) as usize, u64_at(24));
     assert_eq!((points, every), (512, 4), "every point, at 60 Hz");

@@ -88,8 +88,9 @@ fn result(env: &TestEnv, engine: &str, case: &str) -> Value {
     json(env, &format!("trial[{engine}]/{case}"), "result.json")
 }
 
-/// P065, P097, P102, P130, P171, P271: what holds of every engine in Python, of any precision.
-fn does_as_it_says(env: &TestEnv, engine: &str) {
+/// P065, P097, P102, P130, P171, P271: what holds of every engine in Python, of any precision. `stands` is the
+/// height of Go1's base after a second, m.
+fn does_as_it_says(env: &TestEnv, engine: &str, stands: f64) {
     let fall = result(env, engine, "free_fall/4x1/r0/timed");
     // First-order Euler is g·dt·t/2 from the closed form; single precision adds little to it.
     let euler = 9.81 / 240.0 * 0.25 / 2.0;
@@ -124,7 +125,7 @@ fn does_as_it_says(env: &TestEnv, engine: &str) {
     // Others measured 0.2578 m in MuJoCo and MuJoCo Warp, 0.2565 m in Newton.
     let height =
         number(gate(&result(env, engine, "robot_go1/1x2/r0/timed"), "base_height_min"), "/value");
-    assert!((height - 0.257).abs() < 2e-3, "the base stands at {height} m");
+    assert!((height - stands).abs() < 2e-3, "the base stands at {height} m");
 }
 
 fn bitwise(env: &TestEnv, engine: &str) -> bool {
@@ -135,7 +136,7 @@ fn bitwise(env: &TestEnv, engine: &str) -> bool {
 #[test]
 fn mujoco_warp_does_as_it_says_on_its_cpu_backend() {
     let Some(env) = warp() else { return };
-    does_as_it_says(env, "mujoco_warp");
+    does_as_it_says(env, "mujoco_warp", 0.257);
     let built = json(env, "engine[mujoco_warp]", "engine.json");
     assert_eq!(built["version"], "3.17.0");
     let said = json(env, "engine[mujoco_warp]", "describe.json");
@@ -212,7 +213,7 @@ pub(crate) fn where_built(engine: &str, suite: &str) -> Option<TestEnv> {
 #[test]
 fn newton_does_as_it_says_on_its_cpu_backend() {
     let Some(env) = where_built("newton", SUITE) else { return };
-    does_as_it_says(&env, "newton");
+    does_as_it_says(&env, "newton", 0.257);
     let r = result(&env, "newton", "robot_go1/1x2/r0/timed");
     assert_eq!(r["settings"]["rigid_solver"], "SolverMuJoCo with MuJoCo Warp");
     assert_eq!((&r["settings"]["contacts"], &r["settings"]["rows"]), (&512.into(), &256.into()));
@@ -224,7 +225,20 @@ fn newton_does_as_it_says_on_its_cpu_backend() {
 #[test]
 fn mjx_does_as_it_says_on_its_cpu_backend() {
     let Some(env) = where_built("mjx", SUITE) else { return };
-    does_as_it_says(&env, "mjx");
+    does_as_it_says(&env, "mjx", 0.257);
     assert_eq!(result(&env, "mjx", "box_pile/4x3/r0/timed")["settings"]["worlds"], "vmap");
     traps(&env, "mjx", "engines/mjx/lock.toml");
+}
+
+/// P054, P126, P201: its rigid solver with what has defaults of its own set on purpose.
+#[test]
+fn genesis_does_as_it_says_on_its_cpu_backend() {
+    let Some(env) = where_built("genesis", SUITE) else { return };
+    does_as_it_says(&env, "genesis", 0.270);
+    let pile = result(&env, "genesis", "box_pile/4x3/r0/timed");
+    let said = |name: &str| &pile["settings"][name];
+    assert_eq!((said("sdf_max_res"), said("sdf_active")), (&16.into(), &false.into()));
+    assert_eq!((said("iterations"), said("pairs")), (&50.into(), &150.into()));
+    assert_eq!(result(&env, "genesis", "robot_go1/1x2/r0/timed")["settings"]["cone"], "elliptic");
+    traps(&env, "genesis", "engines/genesis/lock.toml");
 }

@@ -26,7 +26,7 @@ import importlib  # noqa: E402
 import mujoco  # noqa: E402
 import numpy as np  # noqa: E402
 
-from sim_engine import environment, mujoco_scene  # noqa: E402
+from sim_engine import contract, environment, mujoco_scene  # noqa: E402
 
 
 # One for this process: engines settle where it lies when they begin.
@@ -285,7 +285,73 @@ class Mjx(Traps):
         self.assertIn("cylinder", result["outcome"]["reason"])
 
 
+class Genesis(Traps):
+    """Traps of Genesis."""
+
+    def test_what_diverged_stays_so(self):
+        """Genesis marks a state that is no number and looks at the mark now and then; a run must not end before
+        someone looked."""
+        simulation = build(scenes.resting(2))
+        self.break_world(simulation, 1)
+        with self.assertRaises(contract.Failed):
+            simulation.step(4)
+            simulation.sync()
+        simulation.reset()
+        simulation.step(4)
+        simulation.sync()
+        self.assertTrue(np.isfinite(poses(simulation, 1, 2)).all(), "a reset mends it")
+
+    def test_friction_and_contact_are_what_was_asked_for(self):
+        """Genesis has defaults of its own: 25 iterations, a contact of 10 ms, torsion and rolling left out of what a
+        file asks for, and shapes of one file that begin in touch pass through each other."""
+        simulation = build(scenes.resting(1))
+        said = simulation.settings()
+        for name, value in [
+            ("cone", "pyramidal"),
+            ("contact_resolution", "convex"),
+            ("impratio", 1.0),
+            ("iterations", 50),
+            ("time_constant", 0.02),
+            ("integrator", "Euler"),
+            ("hibernation", False),
+            ("torsional_friction", False),
+            ("sdf_max_res", 16),
+            ("sdf_active", False),
+            ("pairs", 150),
+        ]:
+            self.assertEqual(said[name], value, name)
+        stack = scenes.resting(3)
+        for level, box in enumerate(stack["bodies"][1:]):
+            box["position"] = [0.0, 0.0, 0.1 + 0.2 * level]
+        simulation = build(stack)
+        simulation.step(48)
+        simulation.sync()
+        heights = poses(simulation, 1, 3)[:, 2]
+        self.assertLess(np.abs(heights - [0.1, 0.3, 0.5]).max(), 2e-3)
+
+    def test_a_lack_of_room_halts_the_run(self):
+        """A pair without room is no contact; what remains looks like a result."""
+        result, _ = run(scenes.resting(8), settings={"pairs": 2}, steps=4)
+        self.assertEqual(result["outcome"]["status"], "error", result["outcome"])
+
+    def test_points_fall_as_one_body_until_they_touch(self):
+        """As for Newton; and each point has its mass, CPIC is off, and the grid ends outside the tank."""
+        simulation = build(scenes.points("elastic", height=0.2), worlds=1)
+        simulation.step(24)
+        simulation.sync()
+        found = poses(simulation, 0, 512)
+        t = 24 * scenes.DT
+        late = 9.81 * scenes.DT / 20 * t / 2
+        self.assertAlmostEqual(found[:, 2].mean(), 0.4 - 9.81 * t**2 / 2 - late, delta=2e-5)
+        counters = simulation.counters()
+        self.assertEqual((counters["particles"], counters["active_particles"]), (512, 512))
+        self.assertLess(counters["particle_mass_error"], 1e-6)
+        said = simulation.settings()
+        self.assertFalse(said["cpic"])
+        self.assertLess(said["lower"], -0.39)
+
+
 if __name__ == "__main__":
-    case = {"mujoco_warp": MujocoWarp, "newton": Newton, "mjx": Mjx}[MODULE]
+    case = {"mujoco_warp": MujocoWarp, "newton": Newton, "mjx": Mjx, "genesis": Genesis}[MODULE]
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(case)
     sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())
