@@ -1,5 +1,5 @@
-"""Newton's SolverMuJoCo with MuJoCo Warp inside, on Warp's CPU backend: all worlds of a job in one batch,
-single precision, one thread."""
+"""Newton on Warp's CPU backend, single precision, one thread: SolverMuJoCo with MuJoCo Warp inside for rigid bodies,
+all worlds of a job in one batch, and SolverImplicitMPM for material points."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import mujoco
 import numpy as np
 
 from sim_engine import contract, mujoco_scene
-from sim_engine.contract import PROTOCOL, Failed
+from sim_engine.contract import PROTOCOL, Failed, Refused
 from sim_engine.environment import Cache
+from sim_engine.material import Material
 
 SETTINGS = [*mujoco_scene.SETTINGS, "contacts", "rows"]
+# Those of material points.
+POINTS = ("grid",)
+GRIDS = ("dense", "sparse")
 INTEGRATORS = ("Euler", "RK4", "implicitfast")
 # P259: contacts and rows of a world with a robot.
 ROBOT_ROOM = (512, 256)
@@ -56,7 +60,8 @@ class Engine(contract.Engine):
                 "robots": True,
                 "worlds": "batched",
                 "threads": False,
-                "settings": sorted(SETTINGS),
+                "mpm": True,
+                "settings": sorted([*SETTINGS, *POINTS]),
                 "device_timestamps": False,
                 "repeatability": {"status": "bitwise"},
             },
@@ -64,6 +69,11 @@ class Engine(contract.Engine):
         }
 
     def build(self, scene: dict[str, Any], job: dict[str, Any]) -> contract.Simulation:
+        if "mpm" in scene:
+            return Points(scene, job, self.cache)
+        for name in POINTS:
+            if name in job.get("settings", {}):
+                raise Refused(f"setting {name}: it says nothing of rigid bodies")
         return Worlds(scene, job, self.cache)
 
 
@@ -239,3 +249,152 @@ class Worlds(contract.Simulation):
             # The world itself is a body.
             "simulated_bodies": int((data.nbody_awake.numpy() - 1).sum()),
         }
+
+
+# Larger than any stress here: what is elastic without limit has no yield surface, Pa.
+UNBOUNDED = 1.0e15
+
+
+class Points(contract.Simulation):
+    """Material points, by SolverImplicitMPM."""
+
+    def __init__(self, scene: dict[str, Any], job: dict[str, Any], cache: Cache) -> None:
+        self.material = material = Material(scene, job, POINTS)
+        grid = job.get("settings", {}).get("grid", "dense")
+        if grid not in GRIDS:
+            raise Refused(f"grid = {grid!r}: it takes {', '.join(GRIDS)}")
+        wp = self.wp = warp(cache)
+        import newton
+
+        self.kind = kind = newton.solvers.SolverImplicitMPM
+        self.active = int(newton.ParticleFlags.ACTIVE)
+        with wp.ScopedDevice("cpu"):
+            builder = newton.ModelBuilder(gravity=material.gravity)
+            kind.register_custom_attributes(builder)
+            builder.add_particles(
+                pos=material.positions.tolist(),
+                vel=material.velocities.tolist(),
+                mass=[material.mass] * material.count,
+                radius=[material.spacing / 2.0] * material.count,
+            )
+            for box in material.tank:
+                x, y, z = box.half_extents
+                builder.add_shape_box(
+                    body=-1,
+                    xform=wp.transform(wp.vec3(*box.position), wp.quat_identity()),
+                    hx=x,
+                    hy=y,
+                    hz=z,
+                    cfg=newton.ModelBuilder.ShapeConfig(mu=material.friction, density=0.0),
+                )
+            self.model = builder.finalize()
+            for name, value in self._law().items():
+                getattr(self.model.mpm, name).fill_(value)
+            # P242: this mix of bases; P219: where the backend rebuilds sparse grids fast, they are for it.
+            self.config = kind.Config(
+                voxel_size=material.cell,
+                grid_type=grid,
+                velocity_basis="Q1",
+                strain_basis="P0",
+                collider_basis="pic",
+                transfer_scheme="apic",
+                air_drag=0.0,
+            )
+        self.dt = material.frame / material.substeps
+        self.reset()
+        self.step(1)
+        self.sync()
+        self.compiled = cache.added()
+
+    def _law(self) -> dict[str, float]:
+        """Newton's parameters of the material, by name."""
+        material = self.material
+        elastic = material.law == "elastic"
+        return {
+            "young_modulus": material.young,
+            "poisson_ratio": material.poisson,
+            "damping": 0.0,
+            "viscosity": 0.0,
+            "hardening": 0.0,
+            "dilatancy": 0.0,
+            "yield_pressure": UNBOUNDED,
+            # Sand bears no tension and, without pressure, no shear.
+            "tensile_yield_ratio": 1.0 if elastic else 0.0,
+            "yield_stress": UNBOUNDED if elastic else 0.0,
+            "friction": 0.0 if elastic else material.surface(),
+        }
+
+    def settings(self) -> dict[str, Any]:
+        config, model = self.config, self.model
+        first = lambda array: float(array.numpy()[0])  # noqa: E731
+        return {
+            "air_drag": float(config.air_drag),
+            "collider_basis": config.collider_basis,
+            "friction_of_walls": float(model.shape_material_mu.numpy().max()),
+            "friction_within": first(model.mpm.friction),
+            "grid": config.grid_type,
+            "iterations": int(config.max_iterations),
+            "kernels_compiled_in_setup": self.compiled,
+            "mpm_solver": "SolverImplicitMPM",
+            "poisson_ratio": first(model.mpm.poisson_ratio),
+            "strain_basis": config.strain_basis,
+            "substep": self.dt,
+            "substeps": self.material.substeps,
+            "threads_used": 1,
+            "timestep": self.material.frame,
+            "tolerance": float(config.tolerance),
+            "transfer": config.transfer_scheme,
+            "velocity_basis": config.velocity_basis,
+            "voxel": float(self.solver.voxel_size),
+            "warp": self.wp.__version__,
+            "yield_pressure": first(model.mpm.yield_pressure),
+            "yield_stress": first(model.mpm.yield_stress),
+            "young_modulus": first(model.mpm.young_modulus),
+        }
+
+    def translation(self) -> dict[str, Any]:
+        material = self.material
+        law = "Newton's implicit elasticity of small strain steps, not Neo-Hookean"
+        if material.law == "sand":
+            law += (
+                f"; Drucker-Prager, √J₂ ≤ {material.surface():.4f}·p, which meets the angle of internal "
+                "friction in triaxial compression"
+            )
+        boundary = (
+            f"unilateral Coulomb contact of points with friction {material.friction}, solved with the material, and a "
+            "projection out of the boxes after each substep"
+        )
+        grid = "cells around the points, allocated anew in each substep"
+        return material.translation(law, boundary, f"{self.config.grid_type}: {grid}")
+
+    def reset(self) -> None:
+        """A new solver and new states: warm starts and grids of the old ones are gone (P229)."""
+        with self.wp.ScopedDevice("cpu"):
+            self.states = [self.model.state(), self.model.state()]
+            self.solver = self.kind(self.model, config=self.config)
+
+    def step(self, steps: int) -> None:
+        now, then = self.states
+        with self.wp.ScopedDevice("cpu"):
+            for _ in range(steps * self.material.substeps):
+                self.solver.step(now, then, None, None, self.dt)
+                self.solver.project_outside(then, then, self.dt)
+                now, then = then, now
+        self.states = [now, then]
+
+    def sync(self) -> None:
+        self.wp.synchronize_device("cpu")
+
+    def poses(self, world: int, out: np.ndarray) -> None:
+        self.material.poses(self.states[0].particle_q.numpy(), out)
+
+    def velocities(self, world: int, out: np.ndarray) -> None:
+        self.material.velocities_of(self.states[0].particle_qd.numpy(), out)
+
+    def spoil(self, world: int) -> None:
+        self.states[0].particle_qd.numpy()[0] = np.nan
+
+    def counters(self) -> dict[str, Any]:
+        flags = self.model.particle_flags.numpy()
+        active = int(np.count_nonzero(flags & self.active))
+        return self.material.counters(active, self.model.particle_mass.numpy())

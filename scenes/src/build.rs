@@ -1,9 +1,11 @@
 //! What generators build scenes with.
 
 use crate::mjcf::{Model, Start};
+use crate::mpm::Continuum;
 use crate::scenario::{SourceFiles, SourcePin};
 use sim_engine_protocol::{
-    Body, BodyKind, Hinge, ROBOT_FORMAT, Reference, RobotSource, SCENE_FORMAT, Scene, Shape,
+    Body, BodyKind, Hinge, MPM_FORMAT, Mpm, ROBOT_FORMAT, Reference, RobotSource, SCENE_FORMAT,
+    Scene, Shape,
 };
 use std::f64::consts::PI;
 
@@ -14,6 +16,7 @@ const FRICTION: f64 = 0.5;
 pub(crate) struct Builder<'a> {
     scene: Scene,
     source: Option<(&'a SourcePin, &'a SourceFiles)>,
+    material: Option<&'a Continuum>,
     problem: Option<String>,
 }
 
@@ -41,6 +44,7 @@ impl<'a> Builder<'a> {
         name: &str,
         timestep: f64,
         source: Option<(&'a SourcePin, &'a SourceFiles)>,
+        material: Option<&'a Continuum>,
     ) -> Self {
         let scene = Scene {
             format: SCENE_FORMAT,
@@ -52,13 +56,34 @@ impl<'a> Builder<'a> {
             hinges: Vec::new(),
             reference: None,
             robot: None,
+            mpm: None,
         };
-        Builder { scene, source, problem: None }
+        Builder { scene, source, material, problem: None }
     }
 
     /// The scene, or why a recipe could not make it.
     pub(crate) fn finish(self) -> Result<Scene, String> {
         self.problem.map_or(Ok(self.scene), Err)
+    }
+
+    /// The scenario's material, where it has one.
+    pub(crate) fn material(&self) -> Option<&'a Continuum> {
+        self.material
+    }
+
+    /// Makes the dynamic bodies material points.
+    pub(crate) fn resolve(&mut self, mpm: Mpm) {
+        (self.scene.format, self.scene.mpm) = (MPM_FORMAT, Some(mpm));
+    }
+
+    /// A body as it is.
+    pub(crate) fn push(&mut self, body: Body) {
+        self.scene.bodies.push(body);
+    }
+
+    /// Says why there will be no scene.
+    pub(crate) fn fail(&mut self, problem: String) {
+        self.problem = Some(problem);
     }
 
     /// Puts in a robot on the ground, which a recipe makes of the scenario's source.
@@ -88,7 +113,7 @@ impl<'a> Builder<'a> {
         });
         match made {
             Ok(robot) => (self.scene.format, self.scene.robot) = (ROBOT_FORMAT, Some(robot)),
-            Err(problem) => self.problem = Some(problem),
+            Err(problem) => self.fail(problem),
         }
     }
 

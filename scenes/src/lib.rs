@@ -6,10 +6,12 @@
 
 mod build;
 mod mjcf;
+mod mpm;
 mod rng;
 mod scenario;
 
 pub(crate) use build::Builder;
+pub use mpm::Continuum;
 pub(crate) use rng::Rng;
 pub use scenario::{
     Scenario, SceneError, SourceFiles, SourcePin, find, scenarios, to_canonical_json,

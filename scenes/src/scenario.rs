@@ -1,6 +1,6 @@
 //! The list of scenarios and what each says of itself.
 
-use crate::{Builder, FOLDERS, Generate, Rng};
+use crate::{Builder, Continuum, FOLDERS, Generate, Rng};
 use serde::Deserialize;
 use sim_engine_protocol::{FieldError, Gates, Scene};
 use std::sync::OnceLock;
@@ -30,6 +30,8 @@ pub struct Scenario {
     pub gates: Gates,
     /// The published model it is made of, where it is made of one.
     pub source: Option<SourcePin>,
+    /// The material whose points its dynamic bodies are, where they are such.
+    pub continuum: Option<Continuum>,
     generate: Generate,
 }
 
@@ -80,13 +82,15 @@ struct SceneFile {
     gates: Gates,
     #[serde(default)]
     source: Option<SourcePin>,
+    #[serde(default, rename = "mpm")]
+    continuum: Option<Continuum>,
 }
 
 /// Why there is no scene.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// The size is outside what the scenario is made for.
-    #[error("size = {size}: {scenario} takes from {min} to {max} bodies or robots")]
+    #[error("size = {size}: {scenario} takes from {min} to {max} bodies, robots or points")]
     Size {
         /// Scenario name.
         scenario: &'static str,
@@ -139,6 +143,7 @@ pub fn scenarios() -> &'static [Scenario] {
                 max_size: file.max_size,
                 gates: file.gates,
                 source: file.source,
+                continuum: file.continuum,
                 generate,
             }
         };
@@ -171,11 +176,28 @@ impl Scenario {
         if !(min..=max).contains(&size) {
             return Err(SceneError::Size { scenario, size, min, max });
         }
-        let mut builder = Builder::new(scenario, dt, self.source.as_ref().zip(files));
+        let source = self.source.as_ref().zip(files);
+        let mut builder = Builder::new(scenario, dt, source, self.continuum.as_ref());
         (self.generate)(&mut builder, size, &mut Rng::new(seed));
         let scene = builder.finish().map_err(|problem| SceneError::Source { scenario, problem })?;
         scene.validate().map_err(|problems| SceneError::Invalid { scenario, problems })?;
         Ok(scene)
+    }
+
+    /// Whether there is a scene of that size and timestep (s), as far as can be said without making
+    /// it and beside the range of sizes: material points form a cube, and their substeps are short
+    /// enough for their cells. The error says what to change.
+    pub fn check(&self, size: u64, dt: f64) -> Result<(), String> {
+        self.continuum.as_ref().map_or(Ok(()), |c| c.check(size, dt))
+    }
+
+    /// What a size counts: `robots`, `points` of a material, or `dynamic bodies`.
+    pub fn counts(&self) -> &'static str {
+        match (&self.source, &self.continuum) {
+            (Some(_), _) => "robots",
+            (_, Some(_)) => "points",
+            _ => "dynamic bodies",
+        }
     }
 
     /// The default timestep in seconds.

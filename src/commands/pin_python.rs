@@ -28,7 +28,7 @@ pub(crate) fn run(
         text::say(&format!("{} is at {version} already", args.engine));
         return Ok(exit::OK);
     }
-    let found = sim_stage_fetch::resolve_wheels(&requires).map_err(|e| {
+    let found = sim_stage_fetch::resolve_wheels(&requires, &python.sources).map_err(|e| {
         CliError::new(exit::PIPELINE, e.to_string())
             .hint("nothing was changed; pip's own message stands above")
     })?;

@@ -52,8 +52,12 @@ steps = 240
 "#;
 
 fn project(engine: &str) -> TestEnv {
+    project_of(engine, SUITE)
+}
+
+fn project_of(engine: &str, suite: &str) -> TestEnv {
     let env = TestEnv::with_pipeline(&PIPELINE.replace("ENGINE", engine));
-    env.write("suite.toml", SUITE);
+    env.write("suite.toml", suite);
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ["engines/protocol", "engines/harness", "engines/python"] {
         copy(&repository.join(folder), &env.path(folder));
@@ -84,8 +88,9 @@ fn result(env: &TestEnv, engine: &str, case: &str) -> Value {
     json(env, &format!("trial[{engine}]/{case}"), "result.json")
 }
 
-/// P065, P097, P102, P130, P171, P271: what holds of every engine in Python, of any precision.
-fn does_as_it_says(env: &TestEnv, engine: &str) {
+/// P065, P097, P102, P130, P171, P271: what holds of every engine in Python, of any precision. `stands` is the
+/// height of Go1's base after a second, m.
+fn does_as_it_says(env: &TestEnv, engine: &str, stands: f64) {
     let fall = result(env, engine, "free_fall/4x1/r0/timed");
     // First-order Euler is g·dt·t/2 from the closed form; single precision adds little to it.
     let euler = 9.81 / 240.0 * 0.25 / 2.0;
@@ -120,7 +125,7 @@ fn does_as_it_says(env: &TestEnv, engine: &str) {
     // Others measured 0.2578 m in MuJoCo and MuJoCo Warp, 0.2565 m in Newton.
     let height =
         number(gate(&result(env, engine, "robot_go1/1x2/r0/timed"), "base_height_min"), "/value");
-    assert!((height - 0.257).abs() < 2e-3, "the base stands at {height} m");
+    assert!((height - stands).abs() < 2e-3, "the base stands at {height} m");
 }
 
 fn bitwise(env: &TestEnv, engine: &str) -> bool {
@@ -131,7 +136,7 @@ fn bitwise(env: &TestEnv, engine: &str) -> bool {
 #[test]
 fn mujoco_warp_does_as_it_says_on_its_cpu_backend() {
     let Some(env) = warp() else { return };
-    does_as_it_says(env, "mujoco_warp");
+    does_as_it_says(env, "mujoco_warp", 0.257);
     let built = json(env, "engine[mujoco_warp]", "engine.json");
     assert_eq!(built["version"], "3.17.0");
     let said = json(env, "engine[mujoco_warp]", "describe.json");
@@ -190,8 +195,10 @@ fn a_changed_lock_makes_the_environment_anew() {
 }
 
 /// Engines with larger environments, where a store that is given has them already.
-fn where_built(engine: &str) -> Option<TestEnv> {
-    let env = project(engine);
+pub(crate) fn where_built(engine: &str, suite: &str) -> Option<TestEnv> {
+    let env = project_of(engine, suite);
+    // A suite may name its baseline.
+    env.write("engines/genesis/engine.toml", include_str!("../../engines/genesis/engine.toml"));
     let label = format!("engine[{engine}]");
     let built = plan(&env).iter().any(|(l, what, _)| *l == label && what == "reused");
     if !built {
@@ -205,8 +212,8 @@ fn where_built(engine: &str) -> Option<TestEnv> {
 /// P127: SolverMuJoCo with MuJoCo Warp inside; P259: its room for robots.
 #[test]
 fn newton_does_as_it_says_on_its_cpu_backend() {
-    let Some(env) = where_built("newton") else { return };
-    does_as_it_says(&env, "newton");
+    let Some(env) = where_built("newton", SUITE) else { return };
+    does_as_it_says(&env, "newton", 0.257);
     let r = result(&env, "newton", "robot_go1/1x2/r0/timed");
     assert_eq!(r["settings"]["rigid_solver"], "SolverMuJoCo with MuJoCo Warp");
     assert_eq!((&r["settings"]["contacts"], &r["settings"]["rows"]), (&512.into(), &256.into()));
@@ -217,8 +224,21 @@ fn newton_does_as_it_says_on_its_cpu_backend() {
 /// P130: compiled, vmapped over the worlds.
 #[test]
 fn mjx_does_as_it_says_on_its_cpu_backend() {
-    let Some(env) = where_built("mjx") else { return };
-    does_as_it_says(&env, "mjx");
+    let Some(env) = where_built("mjx", SUITE) else { return };
+    does_as_it_says(&env, "mjx", 0.257);
     assert_eq!(result(&env, "mjx", "box_pile/4x3/r0/timed")["settings"]["worlds"], "vmap");
     traps(&env, "mjx", "engines/mjx/lock.toml");
+}
+
+/// P054, P126, P201: its rigid solver with what has defaults of its own set on purpose.
+#[test]
+fn genesis_does_as_it_says_on_its_cpu_backend() {
+    let Some(env) = where_built("genesis", SUITE) else { return };
+    does_as_it_says(&env, "genesis", 0.270);
+    let pile = result(&env, "genesis", "box_pile/4x3/r0/timed");
+    let said = |name: &str| &pile["settings"][name];
+    assert_eq!((said("sdf_max_res"), said("sdf_active")), (&16.into(), &false.into()));
+    assert_eq!((said("iterations"), said("pairs")), (&50.into(), &150.into()));
+    assert_eq!(result(&env, "genesis", "robot_go1/1x2/r0/timed")["settings"]["cone"], "elliptic");
+    traps(&env, "genesis", "engines/genesis/lock.toml");
 }

@@ -33,6 +33,7 @@ impl Engine for BatchAdapter {
                 shapes: ["box", "sphere", "capsule", "cylinder"].map(String::from).to_vec(),
                 hinges: true,
                 robots: true,
+                mpm: false,
                 worlds: "batched".into(),
                 threads: false,
                 settings: SETTINGS.map(String::from).to_vec(),

@@ -55,6 +55,7 @@ impl Engine for PointMass {
                 shapes: ["box", "sphere", "capsule"].map(String::from).to_vec(),
                 hinges: false,
                 robots: false,
+                mpm: false,
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],

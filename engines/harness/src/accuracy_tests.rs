@@ -32,6 +32,7 @@ fn scene(reference: Reference, gravity: [f64; 3], bodies: Vec<Body>, hinges: Vec
         hinges,
         reference: Some(reference),
         robot: None,
+        mpm: None,
     }
 }
 

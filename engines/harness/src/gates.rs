@@ -35,6 +35,9 @@ pub fn digest(worlds: &[Vec<Pose>]) -> String {
 /// All gates of a final state. Numbers that are not finite are counted by their own gate and
 /// left out of the others, so every value can be written down.
 pub fn judge(scene: &Scene, limits: &Gates, state: &FinalState<'_>) -> Vec<GateResult> {
+    if let Some(mpm) = &scene.mpm {
+        return crate::mpm::judge(scene, mpm, limits, state);
+    }
     let bodies: Vec<_> = scene.movers().collect();
     let expected = bodies.len() * state.worlds.len();
     let missing: usize = state.worlds.iter().map(|w| bodies.len().abs_diff(w.len())).sum();

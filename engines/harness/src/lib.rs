@@ -11,6 +11,7 @@ mod files;
 mod gates;
 mod gpu_memory;
 mod memory;
+mod mpm;
 mod profile;
 mod robot;
 mod run;

@@ -43,6 +43,7 @@ fn scene() -> Scene {
             standing_height: 0.27,
             links: vec![link("base", None, 0.2), link("leg", Some(0), 0.1)],
         }),
+        mpm: None,
     };
     assert_eq!(scene.validate(), Ok(()));
     scene

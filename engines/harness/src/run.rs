@@ -314,7 +314,12 @@ fn check_scene(description: &Description, scene: &Scene) -> Result<(), EngineErr
         Shape::Cylinder { .. } => "cylinder",
     };
     let links = scene.robot.iter().flat_map(|r| &r.links).flat_map(|l| &l.shapes);
-    let mut shapes = scene.bodies.iter().map(|b| &b.shape).chain(links.map(|s| &s.shape));
+    // Points of a material are no shapes.
+    let solid = scene.bodies.iter().filter(|b| scene.mpm.is_none() || !b.is_dynamic());
+    let mut shapes = solid.map(|b| &b.shape).chain(links.map(|s| &s.shape));
+    if !can.mpm && scene.mpm.is_some() {
+        return Err(EngineError::unsupported("material points (MPM)"));
+    }
     if !can.robots && scene.robot.is_some() {
         return Err(EngineError::unsupported("robots"));
     }

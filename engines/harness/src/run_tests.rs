@@ -22,6 +22,8 @@ struct Toy {
     sleeps: bool,
     /// Ends elsewhere every time, and says so.
     varies: bool,
+    /// Says that it simulates material points.
+    points: bool,
     /// What its device's clock gives.
     clock: Option<Result<(), &'static str>>,
 }
@@ -45,9 +47,10 @@ impl Engine for Toy {
             precision: Precision::Double,
             capabilities: Capabilities {
                 modes: modes.to_vec(),
-                shapes: vec!["sphere".into()],
+                shapes: vec![if self.points { "box" } else { "sphere" }.into()],
                 hinges: false,
                 robots: false,
+                mpm: self.points,
                 worlds: "serial".into(),
                 threads: false,
                 settings: vec![],
@@ -161,6 +164,7 @@ fn scene() -> Scene {
         hinges: vec![],
         reference: Some(sim_engine_protocol::Reference::FreeFall),
         robot: None,
+        mpm: None,
     }
 }
 
@@ -184,6 +188,24 @@ fn go_with(toy: &Toy, job: &Job, counters: Reader) -> (JobResult, tempfile::Temp
     let result = run_with(toy, job, folder.path(), folder.path(), counters);
     assert_eq!(result.contradictions(), Ok(()), "{result:?}");
     (result, folder)
+}
+
+/// P204, P205: an adapter that does not say that it simulates material points is not asked to.
+#[test]
+fn material_points_are_for_engines_that_have_them_and_for_one_world() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = serde_json::to_vec(&crate::mpm::tests::scene()).unwrap();
+    std::fs::write(folder.path().join("scene.json"), text).unwrap();
+    let toy = Toy::default();
+    let go = |toy: &Toy, worlds| {
+        let job = Job { worlds, ..job(Mode::Timed) };
+        run_with(toy, &job, folder.path(), folder.path(), memory::read).outcome
+    };
+    let said = go(&toy, 1);
+    let reason = said.reason.unwrap();
+    assert_eq!((said.status, reason.as_str()), (Status::Unsupported, "material points (MPM)"));
+    let reason = go(&Toy { points: true, ..toy }, 3).reason.unwrap();
+    assert_eq!(reason, "job: worlds = 3: material points are run in one world");
 }
 
 #[test]

@@ -32,6 +32,7 @@ impl Engine for Mujoco {
                 shapes: ["box", "sphere", "capsule", "cylinder"].map(String::from).to_vec(),
                 hinges: true,
                 robots: true,
+                mpm: false,
                 worlds: "serial".into(),
                 threads: false,
                 settings: SETTINGS.map(String::from).to_vec(),

@@ -57,6 +57,11 @@ impl FieldErrors {
         }
     }
 
+    /// How many problems were added.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len() + self.more
+    }
+
     /// `Ok` where nothing was added.
     pub fn finish(mut self) -> Result<(), Vec<FieldError>> {
         if self.list.is_empty() {

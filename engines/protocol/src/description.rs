@@ -39,6 +39,9 @@ pub struct Capabilities {
     /// Whether it simulates robots. An adapter that does not say so does not.
     #[serde(default)]
     pub robots: bool,
+    /// Whether it simulates material points. An adapter that does not say so does not.
+    #[serde(default)]
+    pub mpm: bool,
     /// How several worlds are stepped: `serial`, `threads` or `batched`.
     pub worlds: String,
     /// Whether one world uses more than one thread.

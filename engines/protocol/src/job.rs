@@ -196,9 +196,12 @@ impl Job {
     ///
     /// A robot has to show that it rises and stands: its base starts below its standing height,
     /// it is judged after one simulated second or more, and by limits of its own. A probe of two
-    /// steps judges no stance and may be shorter.
+    /// steps judges no stance and may be shorter. Material points are run in one world (P205).
     pub fn suits(&self, scene: &Scene) -> Result<(), Vec<FieldError>> {
         FieldErrors::of(|e| {
+            if scene.mpm.is_some() && self.worlds != 1 {
+                e.add("worlds", self.worlds, "material points are run in one world");
+            }
             let Some(robot) = &scene.robot else { return };
             let height = robot.base().map_or(0.0, |base| base.position[2]);
             if height >= robot.standing_height {

@@ -8,6 +8,7 @@ mod check;
 mod description;
 mod device;
 mod job;
+mod mpm;
 mod result;
 mod robot;
 mod scene;
@@ -22,6 +23,7 @@ pub use device::{
     DeviceSamples, DeviceTime, LabelTotal, ProfileReport, QueryBuffer,
 };
 pub use job::{Gates, Job, Mode, ROBOT_SECONDS, SettingValue};
+pub use mpm::{COURANT_LIMIT, MASS_TOLERANCE, MPM_FORMAT, Material, Mpm, even_cube};
 pub use result::{
     Accuracy, Approximation, Counters, EngineId, GateOperator, GateResult, GpuMemory, JobResult,
     MemoryMetric, MemoryReport, MemorySnapshot, Outcome, Phases, Precision, SceneFacts,

@@ -226,7 +226,7 @@ pub struct Approximation {
 }
 
 /// What an engine counted, summed over all worlds. What it does not count is absent, not zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
@@ -254,6 +254,15 @@ pub struct Counters {
     /// Dynamic bodies the engine simulates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_bodies: Option<u64>,
+    /// Material points the engine has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub particles: Option<u64>,
+    /// Material points the engine says are active.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_particles: Option<u64>,
+    /// Largest relative error of the mass that the engine has for a single material point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub particle_mass_error: Option<f64>,
 }
 
 /// One physical check: `value operator limit`.

@@ -1,6 +1,7 @@
 //! The engine-neutral scene: every engine receives the same bytes.
 
 use crate::check::{FieldError, FieldErrors};
+use crate::mpm::{MPM_FORMAT, Mpm};
 use crate::robot::{Link, Robot};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,8 @@ const UNIT: f64 = 1.0e-6;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
-    /// Format version: [`SCENE_FORMAT`], or [`ROBOT_FORMAT`] where there is a robot.
+    /// Format version: [`SCENE_FORMAT`], [`ROBOT_FORMAT`] where there is a robot, [`MPM_FORMAT`] where
+    /// there are material points.
     pub format: u32,
     /// Name of the scenario it came from.
     pub name: String,
@@ -48,6 +50,9 @@ pub struct Scene {
     /// bodies alone, with the same top, for whoever draws the scene.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robot: Option<Robot>,
+    /// Makes the dynamic bodies material points of one continuum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpm: Option<Mpm>,
 }
 
 /// A law of motion that every body of a scene obeys, with the closed form in the harness'
@@ -308,10 +313,16 @@ impl Scene {
     /// Everything wrong with the scene, each problem with its field.
     pub fn validate(&self) -> Result<(), Vec<FieldError>> {
         let mut e = FieldErrors::default();
-        let format = if self.robot.is_some() { ROBOT_FORMAT } else { SCENE_FORMAT };
+        let format = match (&self.mpm, &self.robot) {
+            (Some(_), _) => MPM_FORMAT,
+            (None, Some(_)) => ROBOT_FORMAT,
+            (None, None) => SCENE_FORMAT,
+        };
         if self.format != format {
-            let problem =
-                format!("this reads format {SCENE_FORMAT}, and {ROBOT_FORMAT} with a robot");
+            let problem = format!(
+                "this reads format {SCENE_FORMAT}, {ROBOT_FORMAT} with a robot, and {MPM_FORMAT} with \
+                 material points"
+            );
             e.add("format", self.format, problem);
         }
         if self.name.is_empty() || self.name.len() > 200 {
@@ -340,6 +351,9 @@ impl Scene {
                                and no reference";
                 e.add("robot", &robot.name, problem);
             }
+        }
+        if let Some(mpm) = &self.mpm {
+            mpm.check(self, &mut e);
         }
         if let Some(reference) = self.reference
             && let Err(problem) = self.obeys(reference)

@@ -26,6 +26,7 @@ fn scene(bodies: Vec<Body>) -> Scene {
         hinges: vec![],
         reference: None,
         robot: None,
+        mpm: None,
     }
 }
 

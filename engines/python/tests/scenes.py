@@ -76,3 +76,43 @@ def job(**more: Any) -> dict[str, Any]:
         "backend": "cpu",
         **more,
     }
+
+
+def points(law: str, height: float = 0.0, edge: int = 8, **more: Any) -> dict[str, Any]:
+    """A 0.4 m cube of material of `edge`³ points, `height` m above the floor of a tank of 1.6 m x 1.6 m x 1 m; the
+    scenarios of material points are of these."""
+    spacing = 0.4 / edge
+    material = {"young_modulus": 1.0e4, "poisson_ratio": 0.2}
+    if law == "sand":
+        material |= {"friction_angle": 0.5235987755982988, "cohesion": 0.0, "hardening": 0.0}
+    mass, radius = 1000.0 * spacing**3, spacing / 2.0
+    boxes = [
+        ([1.2, 1.2, 0.2], [0.0, 0.0, -0.2]),
+        ([0.2, 1.2, 0.5], [1.0, 0.0, 0.5]),
+        ([0.2, 1.2, 0.5], [-1.0, 0.0, 0.5]),
+        ([0.8, 0.2, 0.5], [0.0, 1.0, 0.5]),
+        ([0.8, 0.2, 0.5], [0.0, -1.0, 0.5]),
+    ]
+    bodies = [body(place, "static", shape={"box": {"half_extents": half}}) for half, place in boxes]
+    for k in range(edge**3):
+        x, y, z = ((i + 0.5) * spacing for i in (k % edge, k // edge % edge, k // edge**2))
+        bodies.append(
+            body(
+                [x - 0.2, y - 0.2, z + height],
+                shape={"sphere": {"radius": radius}},
+                mass=mass,
+                inertia=[0.4 * mass * radius**2] * 3,
+            )
+        )
+    mpm = {
+        "material": {law: material},
+        "density": 1000.0,
+        "spacing": spacing,
+        "cell": 2.0 * spacing,
+        "substeps": 20,
+        "friction": 0.5,
+        "lower": [-0.8, -0.8, 0.0],
+        "upper": [0.8, 0.8, 1.0],
+        "padding": 0.4,
+    }
+    return scene(bodies, format=3, mpm=mpm, **more)

@@ -26,7 +26,7 @@ import importlib  # noqa: E402
 import mujoco  # noqa: E402
 import numpy as np  # noqa: E402
 
-from sim_engine import environment, mujoco_scene  # noqa: E402
+from sim_engine import contract, environment, mujoco_scene  # noqa: E402
 
 
 # One for this process: engines settle where it lies when they begin.
@@ -196,6 +196,73 @@ class MujocoWarp(Traps):
         self.assertGreater(result["counters"]["contacts"], 16, "two worlds of four boxes")
 
 
+class Newton(MujocoWarp):
+    """Traps of Newton, material points among them."""
+
+    def test_points_fall_as_one_body_until_they_touch(self):
+        """Their centre against the closed form: first-order Euler of the substeps is g·dt·t/2 below it."""
+        simulation = build(scenes.points("elastic", height=0.2), worlds=1)
+        simulation.step(24)
+        simulation.sync()
+        found = poses(simulation, 0, 512)
+        t = 24 * scenes.DT
+        late = 9.81 * scenes.DT / 20 * t / 2
+        self.assertAlmostEqual(found[:, 2].mean(), 0.4 - 9.81 * t**2 / 2 - late, delta=2e-5)
+        self.assertLess(np.abs(found[:, :2].mean(0)).max(), 1e-6)
+        self.assertTrue((found[:, 3:] == [1.0, 0.0, 0.0, 0.0]).all())
+        v = np.full((512, 6), np.nan)
+        simulation.velocities(0, v)
+        self.assertLess(np.abs(v - [0, 0, -9.81 * t, 0, 0, 0]).max(), 1e-3)
+
+    def test_sand_is_finite_on_the_bases_that_are_used(self):
+        """Quadratic velocities with the default strains gave sand that was no number (P242)."""
+        simulation = build(scenes.points("sand"), worlds=1)
+        simulation.step(12)
+        simulation.sync()
+        found = poses(simulation, 0, 512)[:, :3]
+        self.assertTrue(np.isfinite(found).all())
+        self.assertGreater(found[:, 2].min(), -0.1)
+        self.assertLess(found[:, 2].mean(), 0.2 - 1e-3, "the column gives way")
+        said = simulation.settings()
+        self.assertEqual(
+            [said[n] for n in ("velocity_basis", "strain_basis", "collider_basis")], ["Q1", "P0", "pic"]
+        )
+        self.assertAlmostEqual(said["friction_within"], 0.69282, places=5)
+        self.assertEqual((said["substeps"], said["friction_of_walls"]), (20, 0.5))
+
+    def test_a_reset_forgets_what_the_points_went_through(self):
+        """Warm starts and grids of an earlier run would lead elsewhere (P229)."""
+        simulation = build(scenes.points("elastic"), worlds=1)
+        ends = []
+        for broken in (False, True):
+            simulation.reset()
+            simulation.step(2)
+            ends.append(poses(simulation, 0, 512))
+            if not broken:
+                self.break_world(simulation, 0)
+                simulation.step(1)
+                self.assertFalse(np.isfinite(poses(simulation, 0, 512)).all())
+        self.assertTrue((ends[0] == ends[1]).all())
+
+    def test_points_are_judged_by_gates_of_their_own(self):
+        """A job in a process of its own; settings of rigid bodies say nothing of points, and the other way."""
+        result, _ = run(scenes.points("elastic"), worlds=1, steps=1)
+        self.assertEqual(result["outcome"]["status"], "ok", result["outcome"])
+        gates = {gate["id"]: gate for gate in result["gates"]}
+        self.assertEqual(len(gates), 7)
+        self.assertEqual(gates["floor_penetration"]["limit"], 0.1)
+        self.assertEqual(result["counters"]["particles"], 512)
+        for scene, settings in [
+            (scenes.points("elastic"), {"cone": "elliptic"}),
+            (scenes.points("elastic"), {"grid": "round"}),
+            (scenes.resting(1), {"grid": "dense"}),
+        ]:
+            result, _ = run(scene, worlds=1, steps=1, settings=settings)
+            self.assertEqual(result["outcome"]["status"], "refused", result["outcome"])
+        result, _ = run(scenes.points("elastic"), worlds=2, steps=1)
+        self.assertIn("one world", result["outcome"]["reason"])
+
+
 class Mjx(Traps):
     """Traps of MJX."""
 
@@ -218,7 +285,73 @@ class Mjx(Traps):
         self.assertIn("cylinder", result["outcome"]["reason"])
 
 
+class Genesis(Traps):
+    """Traps of Genesis."""
+
+    def test_what_diverged_stays_so(self):
+        """Genesis marks a state that is no number and looks at the mark now and then; a run must not end before
+        someone looked."""
+        simulation = build(scenes.resting(2))
+        self.break_world(simulation, 1)
+        with self.assertRaises(contract.Failed):
+            simulation.step(4)
+            simulation.sync()
+        simulation.reset()
+        simulation.step(4)
+        simulation.sync()
+        self.assertTrue(np.isfinite(poses(simulation, 1, 2)).all(), "a reset mends it")
+
+    def test_friction_and_contact_are_what_was_asked_for(self):
+        """Genesis has defaults of its own: 25 iterations, a contact of 10 ms, torsion and rolling left out of what a
+        file asks for, and shapes of one file that begin in touch pass through each other."""
+        simulation = build(scenes.resting(1))
+        said = simulation.settings()
+        for name, value in [
+            ("cone", "pyramidal"),
+            ("contact_resolution", "convex"),
+            ("impratio", 1.0),
+            ("iterations", 50),
+            ("time_constant", 0.02),
+            ("integrator", "Euler"),
+            ("hibernation", False),
+            ("torsional_friction", False),
+            ("sdf_max_res", 16),
+            ("sdf_active", False),
+            ("pairs", 150),
+        ]:
+            self.assertEqual(said[name], value, name)
+        stack = scenes.resting(3)
+        for level, box in enumerate(stack["bodies"][1:]):
+            box["position"] = [0.0, 0.0, 0.1 + 0.2 * level]
+        simulation = build(stack)
+        simulation.step(48)
+        simulation.sync()
+        heights = poses(simulation, 1, 3)[:, 2]
+        self.assertLess(np.abs(heights - [0.1, 0.3, 0.5]).max(), 2e-3)
+
+    def test_a_lack_of_room_halts_the_run(self):
+        """A pair without room is no contact; what remains looks like a result."""
+        result, _ = run(scenes.resting(8), settings={"pairs": 2}, steps=4)
+        self.assertEqual(result["outcome"]["status"], "error", result["outcome"])
+
+    def test_points_fall_as_one_body_until_they_touch(self):
+        """As for Newton; and each point has its mass, CPIC is off, and the grid ends outside the tank."""
+        simulation = build(scenes.points("elastic", height=0.2), worlds=1)
+        simulation.step(24)
+        simulation.sync()
+        found = poses(simulation, 0, 512)
+        t = 24 * scenes.DT
+        late = 9.81 * scenes.DT / 20 * t / 2
+        self.assertAlmostEqual(found[:, 2].mean(), 0.4 - 9.81 * t**2 / 2 - late, delta=2e-5)
+        counters = simulation.counters()
+        self.assertEqual((counters["particles"], counters["active_particles"]), (512, 512))
+        self.assertLess(counters["particle_mass_error"], 1e-6)
+        said = simulation.settings()
+        self.assertFalse(said["cpic"])
+        self.assertLess(said["lower"], -0.39)
+
+
 if __name__ == "__main__":
-    case = {"mujoco_warp": MujocoWarp, "newton": MujocoWarp, "mjx": Mjx}[MODULE]
+    case = {"mujoco_warp": MujocoWarp, "newton": Newton, "mjx": Mjx, "genesis": Genesis}[MODULE]
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(case)
     sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())

@@ -30,6 +30,7 @@ impl Engine for Rapier {
                 shapes: ["box", "sphere", "capsule", "cylinder"].map(String::from).to_vec(),
                 hinges: true,
                 robots: true,
+                mpm: false,
                 worlds: "serial".into(),
                 threads: true,
                 settings: vec!["substeps".into()],

@@ -50,5 +50,6 @@ pub fn scene(spec: &Spec, place: Place) -> Scene {
         hinges: Vec::new(),
         reference: None,
         robot: None,
+        mpm: None,
     }
 }

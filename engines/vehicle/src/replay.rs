@@ -52,6 +52,7 @@ pub fn scene(config: &Config, scenario: &str) -> Scene {
         hinges: Vec::new(),
         reference: None,
         robot: None,
+        mpm: None,
     }
 }
 

@@ -21,6 +21,8 @@ use std::process::Command;
 
 /// The step of the kind that makes one.
 pub(crate) const STEP: &str = "environment";
+/// How the name of a source archive ends.
+const SOURCE: &str = ".tar.gz";
 /// Version of locks and of `environment.json`.
 const FORMAT: u32 = 1;
 
@@ -65,12 +67,13 @@ impl Lock {
         }
         for (i, wheel) in lock.wheels.iter().enumerate() {
             let twice = lock.wheels[..i].iter().any(|w| w.package == wheel.package);
-            if twice || !wheel.file.ends_with(".whl") || wheel.file.contains('/') {
+            let known = [".whl", SOURCE].iter().any(|end| wheel.file.ends_with(end));
+            if twice || !known || wheel.file.contains('/') {
                 let at = text.rfind(&wheel.file).unwrap_or(0);
                 let message = if twice {
                     format!("package `{}` is in the lock twice", wheel.package)
                 } else {
-                    format!("`{}` is not named as a wheel is", wheel.file)
+                    format!("`{}` is not named as a wheel or a source archive is", wheel.file)
                 };
                 return Err((message, at..at + wheel.file.len()));
             }
@@ -126,6 +129,11 @@ pub fn drafts(
     let mut environment = Draft::new("build-engine", Class::Pure);
     let mut names = Vec::new();
     for (i, wheel) in lock.wheels.iter().enumerate() {
+        if wheel.file.ends_with(SOURCE) && !python.sources.contains(&wheel.package) {
+            let at = lock_text.find(&wheel.file).unwrap_or(0);
+            let message = format!("`{}` is no wheel, and the pin's sources lack it", wheel.file);
+            return Err(wrong(&python.lock, message, at..at + wheel.file.len()));
+        }
         let place = lock_text.find(&format!("\"{}\"", wheel.file)).unwrap_or(0);
         let integrity = sim_stage_fetch::integrity(Some(&wheel.sha256), None)
             .map_err(|m| wrong(&python.lock, m, place..place + wheel.file.len() + 2))?;
@@ -175,7 +183,12 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
     fs::create_dir_all(&site).at(&site)?;
     let mut unused = Vec::new();
     for (i, name) in wheels.iter().enumerate() {
-        unpack(&input(request, dir, &format!("wheel{i}"))?, name, &site, &mut unused)?;
+        let file = input(request, dir, &format!("wheel{i}"))?;
+        if name.ends_with(SOURCE) {
+            unpack_source(&file, name, &site, &mut unused)?;
+        } else {
+            unpack(&file, name, &site, &mut unused)?;
+        }
     }
     compile(&site)?;
     unused.sort();
@@ -215,6 +228,65 @@ fn unpack(
         }
         let mut out = fs::File::create(&to).at(&to)?;
         std::io::copy(&mut member, &mut out).at(&to)?;
+    }
+    Ok(())
+}
+
+/// Ends of names of what a compiler would have to see.
+const COMPILED: [&str; 8] = ["c", "cc", "cpp", "cu", "cxx", "pyx", "f90", "rs"];
+
+/// Unpacks the packages of a source archive that is Python alone: its top folders with an `__init__.py`. What
+/// would have to be compiled is refused; nothing of the archive is run.
+fn unpack_source(
+    archive: &Path,
+    name: &str,
+    site: &Path,
+    unused: &mut Vec<String>,
+) -> Result<(), StageError> {
+    let bad = |e: &dyn std::fmt::Display| StageError::Failed(format!("archive {name}: {e}"));
+    let mut members = Vec::new();
+    let file = fs::File::open(archive).at(archive)?;
+    let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    for member in tar.entries().map_err(|e| bad(&e))? {
+        let mut member = member.map_err(|e| bad(&e))?;
+        if !member.header().entry_type().is_file() {
+            continue;
+        }
+        let path = member.path().map_err(|e| bad(&e))?.into_owned();
+        let plain = path.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+        // All lies in one folder, named after the archive.
+        let below: PathBuf = path.components().skip(1).collect();
+        if !plain || below.as_os_str().is_empty() {
+            return Err(bad(&format!("{} lies outside", path.display())));
+        }
+        let end = below.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        if COMPILED.contains(&end) {
+            return Err(bad(&format!("{} would have to be compiled", below.display())));
+        }
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut member, &mut bytes).map_err(|e| bad(&e))?;
+        members.push((below, bytes));
+    }
+    let package = |below: &Path| {
+        let top = below.components().next().map(|c| PathBuf::from(c.as_os_str()));
+        top.is_some_and(|t| members.iter().any(|(m, _)| *m == t.join("__init__.py")))
+    };
+    if !members.iter().any(|(below, _)| package(below)) {
+        return Err(bad(&"no folder in it is a package"));
+    }
+    for (below, bytes) in &members {
+        if !package(below) {
+            unused.push(format!("{name}: {}", below.display()));
+            continue;
+        }
+        let to = site.join(below);
+        if to.exists() {
+            return Err(bad(&format!("{} is in another wheel, too", below.display())));
+        }
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent).at(parent)?;
+        }
+        fs::write(&to, bytes).at(&to)?;
     }
     Ok(())
 }
@@ -300,6 +372,42 @@ mod tests {
         std::fs::write(&b, "no zip").expect("written");
         let error = unpack(&b, "b.whl", &site, &mut unused).expect_err("no wheel").to_string();
         assert!(error.starts_with("wheel b.whl: "), "{error}");
+    }
+
+    #[test]
+    fn a_source_archive_gives_its_packages_and_nothing_is_compiled() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let archive = |members: &[(&str, &str)]| {
+            let path = dir.path().join("s.tar.gz");
+            let file = std::fs::File::create(&path).expect("a file");
+            let packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+            let mut tar = tar::Builder::new(packed);
+            for (name, text) in members {
+                let mut head = tar::Header::new_gnu();
+                head.set_size(text.len() as u64);
+                head.set_mode(0o644);
+                tar.append_data(&mut head, name, text.as_bytes()).expect("a member");
+            }
+            tar.into_inner().expect("a tar").finish().expect("an archive");
+            path
+        };
+        let site = dir.path().join("site");
+        let mut unused = Vec::new();
+        let init = ("s-1/s/__init__.py", "1");
+        let good = archive(&[("s-1/setup.py", "raise"), init, ("s-1/s/deep/a.py", "2")]);
+        unpack_source(&good, "s.tar.gz", &site, &mut unused).expect("unpacked");
+        assert_eq!(std::fs::read_to_string(site.join("s/deep/a.py")).expect("laid"), "2");
+        assert!(!site.join("setup.py").exists());
+        assert_eq!(unused, ["s.tar.gz: setup.py"]);
+        let mut error = |members: &[(&str, &str)]| {
+            unpack_source(&archive(members), "s.tar.gz", &site, &mut unused)
+                .expect_err("refused")
+                .to_string()
+        };
+        assert!(error(&[init]).contains("in another wheel, too"));
+        assert!(error(&[init, ("s-1/s/fast.pyx", "")]).contains("would have to be compiled"));
+        assert!(error(&[("s-1/s.py", "")]).contains("no folder in it is a package"));
+        assert!(error(&[("s.py", "")]).contains("lies outside"));
     }
 
     /// The layout of wheels: https://packaging.python.org/en/latest/specifications/binary-distribution-format/

@@ -40,6 +40,9 @@ pub struct EngineHead {
     pub backends: Vec<String>,
     /// Place among the columns of a report.
     pub order: i64,
+    /// Whether it simulates material points; trials of such scenes are planned for no other engine.
+    #[serde(default)]
+    pub mpm: bool,
 }
 
 /// What is compiled.
@@ -69,6 +72,9 @@ pub struct Python {
     pub lock: String,
     /// What the environment is resolved from: `NAME==VERSION` each.
     pub requires: Vec<String>,
+    /// Packages among those it resolves to that are published as source alone and are Python alone.
+    #[serde(default)]
+    pub sources: Vec<String>,
     /// Whether what is compiled depends on the number of worlds. Default: true.
     #[serde(default = "yes")]
     pub compiles_by_worlds: bool,

@@ -89,12 +89,15 @@ pub(crate) fn expand(
     Ok(drafts)
 }
 
-/// What a run of an adapter in Python needs beside the adapter, drafted by whoever drafts the run.
+/// What a run of an adapter needs beside the adapter, drafted by whoever drafts the run, and what its pin says
+/// of it.
 #[derive(Clone, Debug, Default)]
 pub struct Runtime {
     /// Index of the environment's draft; none for an adapter that is a program of its own.
     environment: Option<usize>,
     by_worlds: bool,
+    /// Whether the pin denies that the engine simulates material points.
+    rigid_only: bool,
 }
 
 impl Runtime {
@@ -104,12 +107,24 @@ impl Runtime {
         ctx: &mut dyn ExpandCtx,
         drafts: &mut Vec<Draft>,
     ) -> Result<Self, Vec<Problem>> {
-        Ok(match environment::drafts(folder, ctx, drafts)? {
+        let made = environment::drafts(folder, ctx, drafts)?;
+        let path = format!("{}/engine.toml", folder.trim_end_matches('/'));
+        // Without a pin nothing is known before the adapter is asked.
+        let pin = ctx.exists(&path).then(|| ctx.read(&path).ok()).flatten();
+        let pin = pin.and_then(|text| EngineFile::parse(&text).ok());
+        let rigid_only = pin.is_some_and(|file| !file.engine.mpm);
+        Ok(match made {
             Some((python, index)) => {
-                Self { environment: Some(index), by_worlds: python.compiles_by_worlds }
+                let by_worlds = python.compiles_by_worlds;
+                Self { environment: Some(index), by_worlds, rigid_only }
             }
-            None => Self::default(),
+            None => Self { rigid_only, ..Self::default() },
         })
+    }
+
+    /// Whether the engine may simulate material points: its pin does not say that it does not (P204, P207).
+    pub fn may_simulate_points(&self) -> bool {
+        !self.rigid_only
     }
 
     /// For which number of worlds kernels are compiled that serve `worlds` of them.

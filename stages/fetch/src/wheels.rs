@@ -49,9 +49,10 @@ struct Archive {
     hashes: BTreeMap<String, String>,
 }
 
-/// The wheels that satisfy `requires` for the `python3` on PATH and this machine, by package name. Only
-/// wheels: what would have to be compiled is refused.
-pub fn resolve(requires: &[String]) -> Result<Vec<Resolved>, StageError> {
+/// The files that satisfy `requires` for the `python3` on PATH and this machine, by package name. Only
+/// wheels, but for the packages in `sources`, whose source archives are taken; pip runs their own code to
+/// learn what they need.
+pub fn resolve(requires: &[String], sources: &[String]) -> Result<Vec<Resolved>, StageError> {
     let work = std::env::temp_dir().join(format!("sim-pipe-resolve-{}", std::process::id()));
     fs::create_dir_all(&work).at(&work)?;
     let report = work.join("report.json");
@@ -60,14 +61,15 @@ pub fn resolve(requires: &[String]) -> Result<Vec<Resolved>, StageError> {
             .map(str::to_owned)
             .to_vec();
     args.extend(["--disable-pip-version-check", "--only-binary=:all:"].map(str::to_owned));
+    args.extend(sources.iter().map(|package| format!("--no-binary={package}")));
     args.extend(["--report".to_owned(), report.display().to_string()]);
     args.extend(requires.iter().cloned());
     let text = command("python3", &args).and_then(|()| fs::read_to_string(&report).at(&report));
     let _ = fs::remove_dir_all(&work);
-    read(&text?)
+    read(&text?, sources)
 }
 
-fn read(report: &str) -> Result<Vec<Resolved>, StageError> {
+fn read(report: &str, sources: &[String]) -> Result<Vec<Resolved>, StageError> {
     let failed = |message: String| StageError::Failed(message);
     let report: Report =
         serde_json::from_str(report).map_err(|e| failed(format!("pip's report: {e}")))?;
@@ -79,11 +81,12 @@ fn read(report: &str) -> Result<Vec<Resolved>, StageError> {
             .ok_or_else(|| failed(format!("pip names no SHA-256 of {name} {version}")))?;
         let url = download_info.url.split(['#', '?']).next().unwrap_or_default();
         let file = url.rsplit('/').next().unwrap_or_default().replace("%2B", "+");
-        if !file.ends_with(".whl") {
-            return Err(failed(format!("{name} {version} comes as `{file}`, which is no wheel")));
-        }
         // The name that registries know it by: https://packaging.python.org/en/latest/specifications/name-normalization/
         let package = name.to_lowercase().replace(['_', '.'], "-");
+        let source = sources.contains(&package) && file.ends_with(".tar.gz");
+        if !source && !file.ends_with(".whl") {
+            return Err(failed(format!("{name} {version} comes as `{file}`, which is no wheel")));
+        }
         found.push(Resolved { package, version, file, sha256: sha256.clone() });
     }
     found.sort();
@@ -108,17 +111,20 @@ mod tests {
         let hash = r#""sha256":"ab""#;
         let two =
             [item("Zipp", "zipp-1.0-py3-none-any.whl", hash), item("a_b", "a_b-1.0-c.whl", hash)];
-        let found = read(&report(&two)).expect("reads");
+        let found = read(&report(&two), &[]).expect("reads");
         let names: Vec<&str> = found.iter().map(|w| w.package.as_str()).collect();
         assert_eq!(names, ["a-b", "zipp"]);
         assert_eq!(
             (found[1].file.as_str(), &*found[1].sha256),
             ("zipp-1.0-py3-none-any.whl", "ab")
         );
-        let error = read(&report(&[item("s", "s-1.0.tar.gz", hash)])).expect_err("no wheel");
+        let source = report(&[item("s", "s-1.0.tar.gz", hash)]);
+        let error = read(&source, &[]).expect_err("no wheel");
         assert!(error.to_string().contains("s-1.0.tar.gz"), "{error}");
-        let error = read(&report(&[item("n", "n-1.0.whl", "")])).expect_err("no hash");
+        let found = read(&source, &["s".to_owned()]).expect("a source that is expected");
+        assert_eq!(found[0].file, "s-1.0.tar.gz");
+        let error = read(&report(&[item("n", "n-1.0.whl", "")]), &[]).expect_err("no hash");
         assert!(error.to_string().contains("no SHA-256 of n 1.0"), "{error}");
-        assert!(read("{}").is_err());
+        assert!(read("{}", &[]).is_err());
     }
 }

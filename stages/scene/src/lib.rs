@@ -33,7 +33,7 @@ const PARAMS: &[Param] = &[
         name: "size",
         ty: ParamType::Int { min: 1, max: 10_000_000 },
         required: true,
-        doc: "Number of dynamic bodies, exact; of robots, for a robot.",
+        doc: "Number of dynamic bodies, exact; of robots, for a robot; of points, for a material.",
     },
     Param {
         name: "timestep",
@@ -160,6 +160,10 @@ impl Kind for Scene {
                 vec![Problem { place: Place::Param("timestep".into()), message, hint: None }]
             })?,
         };
+        let checked = scenario.check(size.cast_unsigned(), timestep);
+        checked.map_err(|message| {
+            vec![Problem { place: Place::Param("size".into()), message, hint: None }]
+        })?;
         let mut draft = draft(name, size.cast_unsigned(), timestep, cell.seed);
         draft.shared = None;
         draft.export = true;

@@ -214,6 +214,10 @@ impl Kind for Trial {
             expansion.probe();
         }
         for case in &suite.cases {
+            // P207: a case that an engine does not do is none of its suite.
+            if expansion.points(case) && !expansion.runtime.may_simulate_points() {
+                continue;
+            }
             let own = Variant::new();
             let named = case.variants.iter().filter(|v| **v == own || v.contains_key(engine));
             for variant in named {
@@ -315,6 +319,11 @@ impl Run<'_> {
 }
 
 impl Expansion<'_> {
+    /// Whether a case is one of material points.
+    fn points(&self, case: &Case) -> bool {
+        sim_scenes::find(&case.scenario).is_some_and(|s| s.continuum.is_some())
+    }
+
     /// The probe of P277 and P278: one a cell, before everything else that is measured. Cells and
     /// stages that probe alike share its record.
     fn probe(&mut self) {
@@ -346,7 +355,7 @@ impl Expansion<'_> {
             draft.origins.insert(format!("args.{name}"), origin.unwrap_or(derived));
         }
         draft.inputs.insert("engine".into(), DraftInput::Declared("engine".into()));
-        let kernels = self.kernels("probe".to_owned(), scene, 1, None);
+        let kernels = self.kernels("probe".to_owned(), scene, 1, None, false);
         self.enter(&mut draft, kernels);
         let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
         draft.inputs.insert("scene".into(), scene);
@@ -367,7 +376,7 @@ impl Expansion<'_> {
             let worlds = if mode == "capture" { 1 } else { run.worlds };
             let worlds = self.runtime.compiled_worlds(worlds);
             let named = Run { worlds, side: "", ..*run }.name();
-            let kernels = self.kernels(named, scene, worlds, run.settings);
+            let kernels = self.kernels(named, scene, worlds, run.settings, self.points(case));
             let mut draft = Draft::new("trial", Class::Measured);
             draft.suffix = format!("{name}/r{repeat}/{mode}");
             draft.args = self.args(run, mode);
@@ -413,12 +422,17 @@ impl Expansion<'_> {
         scene: usize,
         worlds: u32,
         settings: Option<&BTreeMap<String, Value>>,
+        points: bool,
     ) -> Option<usize> {
         if !self.runtime.is_needed() {
             return None;
         }
         if let Some(index) = self.kernels.get(&name) {
             return Some(*index);
+        }
+        if points {
+            // Kernels of rigid bodies are none of theirs.
+            return Some(self.compile(name, scene, worlds, settings, None));
         }
         let base = self.kernels.get("first").copied().unwrap_or_else(|| {
             let (scenario, size) = COMPILED_FIRST;

@@ -260,9 +260,16 @@ fn check(
     for (size, raw_size) in sizes.iter().zip(raw.sizes.get_ref()) {
         if !(scenario.min_size..=scenario.max_size).contains(size) {
             let (min, max) = (scenario.min_size, scenario.max_size);
-            let what = if scenario.source.is_some() { "robots" } else { "dynamic bodies" };
+            let what = scenario.counts();
             let message = format!("size {size}: {name} takes from {min} to {max} {what}");
             problem(raw_size.span(), message, None);
+        }
+    }
+    if scenario.continuum.is_some() {
+        let several = raw.worlds.iter().flat_map(|w| w.get_ref()).find(|n| *n.get_ref() != 1);
+        if let Some(several) = several {
+            let message = format!("worlds = {}: {name} is run in one world", several.get_ref());
+            problem(several.span(), message, None);
         }
     }
     if sizes.is_empty() {
@@ -274,6 +281,7 @@ fn check(
         problem(raw.span(), "no world counts are given".to_owned(), None);
     }
     let timesteps = timesteps(raw, scenario, &mut problem);
+    points(raw, scenario, &sizes, &timesteps, &mut problem);
     let lengths = lengths(raw, steps.unwrap_or(scenario.steps), &timesteps, &mut problem);
     let variants = variants(raw, &mut problem);
     let seconds: Vec<f64> = timesteps.iter().map(|t| t.seconds).collect();
@@ -369,6 +377,26 @@ fn timesteps(
             let message = "`timestep` and `timesteps` are both given".to_owned();
             problem(list.span(), message, Some("keep one of them".to_owned()));
             Vec::new()
+        }
+    }
+}
+
+/// P216, P223: whether the sizes of a scenario of material points form cubes, and whether its substeps are
+/// short enough for their cells.
+fn points(
+    raw: &RawCase,
+    scenario: &sim_scenes::Scenario,
+    sizes: &[u64],
+    timesteps: &[Step],
+    problem: &mut Report<'_>,
+) {
+    for (size, at) in sizes.iter().zip(raw.sizes.get_ref()) {
+        // Sizes out of range are a problem of their own.
+        if (scenario.min_size..=scenario.max_size).contains(size) {
+            let wrong = timesteps.iter().find_map(|t| scenario.check(*size, t.seconds).err());
+            if let Some(message) = wrong {
+                problem(at.span(), format!("{}: {message}", scenario.name), None);
+            }
         }
     }
 }
@@ -480,6 +508,28 @@ mod tests {
         );
         assert_eq!(case.gates["floor_penetration_m"], 0.15);
         assert_eq!(case.gates["anchor_drift_m"], 0.08);
+    }
+
+    /// P205, P216, P223.
+    #[test]
+    fn material_points_that_do_not_fit_are_named_at_the_plan() {
+        let head =
+            "[suite]\nname = \"s\"\nbaseline = \"genesis\"\n[[case]]\nscenario = \"sand_column\"\n";
+        let with = |more: &str| problems(&format!("{head}{more}"));
+        assert_eq!(with("sizes = [512, 195112]\n"), [""; 0]);
+        assert_eq!(
+            with("sizes = [343, 1000, 1001]\nworlds = [1, 4]\n"),
+            [
+                "343: size 343: sand_column takes from 512 to 195112 points",
+                "4: worlds = 4: sand_column is run in one world",
+                "1001: sand_column: size 1001 is not the cube of an even number, such as 1000",
+            ]
+        );
+        let long = with("sizes = [512, 195112]\ntimesteps = [\"1/240\", \"1/60\"]\n");
+        assert_eq!(long.len(), 1);
+        assert!(long[0].starts_with("195112: sand_column: a substep"), "{long:?}");
+        let suite = Suite::parse("s.toml", &format!("{head}sizes = [512]\n")).expect("parses");
+        assert_eq!(suite.baseline.as_deref(), Some("genesis"));
     }
 
     #[test]

@@ -302,6 +302,9 @@ fn counters(r: &JobResult) -> Vec<[String; 2]> {
     .into_iter()
     .map(|(name, v)| [name.to_owned(), v.map_or_else(|| "not counted".into(), whole)])
     .collect();
+    // A scene of rigid bodies has none, which is not worth a line.
+    let points = [("material points", c.particles), ("material points active", c.active_particles)];
+    out.extend(points.iter().filter_map(|(name, n)| n.map(|n| [(*name).to_owned(), whole(n)])));
     out.extend(
         c.warnings.iter().take(50).map(|(k, n)| [format!("warning: {}", cut(k)), whole(*n)]),
     );

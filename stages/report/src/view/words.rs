@@ -67,14 +67,15 @@ pub(crate) fn case(case: &Case) -> String {
     out
 }
 
-/// What the size of a scene counts: `bodies`, or `robots` where it is made of a robot's model.
+/// What the size of a scene counts: `bodies`, `robots` where it is made of a robot's model, or `points` of a
+/// material.
 pub(crate) fn counted(scenario: &str, size: u64) -> &'static str {
-    let robots = sim_scenes::find(scenario).is_some_and(|s| s.source.is_some());
-    match (robots, size) {
-        (true, 1) => "robot",
-        (true, _) => "robots",
-        (false, 1) => "body",
-        (false, _) => "bodies",
+    match (sim_scenes::find(scenario).map(sim_scenes::Scenario::counts), size) {
+        (Some("robots"), 1) => "robot",
+        (Some("robots"), _) => "robots",
+        (Some("points"), _) => "points",
+        (_, 1) => "body",
+        (_, _) => "bodies",
     }
 }
 
@@ -126,6 +127,7 @@ mod tests {
     fn a_size_counts_bodies_or_robots() {
         assert_eq!((counted("box_pile", 1), counted("box_pile", 2)), ("body", "bodies"));
         assert_eq!((counted("robot_go1", 1), counted("robot_t1", 2)), ("robot", "robots"));
+        assert_eq!(counted("sand_column", 512), "points");
         assert_eq!(counted("no_longer_there", 3), "bodies");
     }
 }
