@@ -2,7 +2,7 @@
 //! and a Python of its own, in which its package is built and tested.
 
 use crate::adapters::Adapter;
-use crate::{fetch, models, shell};
+use crate::{fetch, shell};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,12 +34,16 @@ fn nvrtc() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The tests that `cargo test` in its workspace leaves out: CUDA with NVRTC, and Python.
+/// The tests that `cargo test` in its workspace leaves out: counted steps, CUDA with NVRTC, and Python.
 pub(crate) fn test(adapter: &Adapter) -> Result<()> {
-    let mut cuda =
-        adapter.cargo(&["test", "--locked", "-p", "sim-batch-cuda", "--test", "compile", "--", "--nocapture"])?;
+    let some = |package: &str, name: &str, more: &[&str]| {
+        let head = ["test", "--locked", "-p", package, "--test", name];
+        adapter.cargo(&[&head[..], more].concat())
+    };
+    shell::run(&mut some("sim-batch", "roofline", &["--features", "roofline"])?)?;
+    let mut cuda = some("sim-batch-cuda", "compile", &["--", "--nocapture"])?;
     let library = adapter.library()?.context("the engine's pin has a library")?;
-    let paths = std::env::join_paths([nvrtc()?, library.clone()])?;
+    let paths = std::env::join_paths([nvrtc()?, library])?;
     // With this the test does not content itself with saying that there is no NVRTC.
     shell::run(cuda.env("LD_LIBRARY_PATH", paths).env("SIM_BATCH_NVRTC", "1"))?;
     python(adapter)
@@ -50,7 +54,9 @@ fn python(adapter: &Adapter) -> Result<()> {
     let due = format!("Python {}.{}.", PYTHON.0, PYTHON.1);
     if !version.starts_with(&due) {
         let found = version.trim();
-        shell::say(&format!("note: {found}: the Python package is built and tested with {due}x only"));
+        shell::say(&format!(
+            "note: {found}: the Python package is built and tested with {due}x only"
+        ));
         return Ok(());
     }
     let dir = adapter.dir.join("python");
@@ -88,5 +94,5 @@ fn python(adapter: &Adapter) -> Result<()> {
     shell::run(&mut pip)?;
     let mut pytest = program("python");
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(dir.join("tests"));
-    shell::run(pytest.current_dir(&home).env("SIM_BATCH_MODELS", models::folder()?))
+    shell::run(pytest.current_dir(&home))
 }

@@ -1,4 +1,8 @@
 // The kernels for one lane type, as C functions: compiled once for each width with TAG and LANES.
+#include "lane.h"
+#if defined(ROOFLINE)
+#include "roofline.h"
+#endif
 #include "step.h"
 
 #define JOIN2(a, b) a##_##b

@@ -154,9 +154,7 @@ template <int W> FN auto le_(f32 a, Vec<W> b) { return le_(Vec<W>(a), b); }
 #endif  // !__CUDACC__
 
 // What a phase costs is asked by one program only, see roofline.h.
-#if defined(ROOFLINE)
-#include "roofline.h"
-#else
+#if !defined(ROOFLINE)
 #define PHASE(p)
 #endif
 
