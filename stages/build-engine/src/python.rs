@@ -95,6 +95,8 @@ pub struct Runtime {
     /// Index of the environment's draft; none for an adapter that is a program of its own.
     environment: Option<usize>,
     by_worlds: bool,
+    /// Backends on which a program of its own has kernels compiled ahead, once for all scenes.
+    backends: Vec<String>,
 }
 
 impl Runtime {
@@ -106,10 +108,27 @@ impl Runtime {
     ) -> Result<Self, Vec<Problem>> {
         Ok(match environment::drafts(folder, ctx, drafts)? {
             Some((python, index)) => {
-                Self { environment: Some(index), by_worlds: python.compiles_by_worlds }
+                let by_worlds = python.compiles_by_worlds;
+                Self { environment: Some(index), by_worlds, backends: Vec::new() }
             }
-            None => Self::default(),
+            None => {
+                // Whether the pin is sound is for the stage that builds it to say; a trial takes any adapter.
+                let text = ctx.read(&format!("{}/engine.toml", folder.trim_end_matches('/')));
+                let file = text.ok().and_then(|text| EngineFile::parse(&text).ok());
+                let backends = file.map(|file| file.kernels.backends).unwrap_or_default();
+                Self { backends, ..Self::default() }
+            }
         })
+    }
+
+    /// Whether kernels are compiled ahead for a backend.
+    pub fn compiles(&self, backend: &str) -> bool {
+        self.is_needed() || self.backends.iter().any(|b| b == backend)
+    }
+
+    /// Whether what was compiled for one scene serves all.
+    pub fn compiles_once(&self) -> bool {
+        !self.is_needed()
     }
 
     /// For which number of worlds kernels are compiled that serve `worlds` of them.

@@ -414,7 +414,7 @@ impl Expansion<'_> {
         worlds: u32,
         settings: Option<&BTreeMap<String, Value>>,
     ) -> Option<usize> {
-        if !self.runtime.is_needed() {
+        if !self.runtime.compiles(self.backend) {
             return None;
         }
         if let Some(index) = self.kernels.get(&name) {
@@ -426,6 +426,9 @@ impl Expansion<'_> {
             self.drafts.push(sim_stage_scene::draft(scenario, size, timestep, self.cell.seed));
             self.compile("first".to_owned(), self.drafts.len() - 1, 1, None, None)
         });
+        if self.runtime.compiles_once() {
+            return Some(base);
+        }
         Some(self.compile(name, scene, worlds, settings, Some(base)))
     }
 
