@@ -229,11 +229,19 @@ fn args(file: &EngineFile) -> BTreeMap<String, Value> {
     let tables = [
         (
             "files",
-            file.build.file.iter().map(|f| [("from", f.from.as_str()), ("path", &f.path)]).collect(),
+            file.build
+                .file
+                .iter()
+                .map(|f| [("from", f.from.as_str()), ("path", &f.path)])
+                .collect(),
         ),
         (
             "tools",
-            file.build.tool.iter().map(|t| [("crate", t.crate_dir.as_str()), ("bin", &t.bin)]).collect(),
+            file.build
+                .tool
+                .iter()
+                .map(|t| [("crate", t.crate_dir.as_str()), ("bin", &t.bin)])
+                .collect(),
         ),
         ("licences", licences.collect::<Vec<_>>()),
     ];

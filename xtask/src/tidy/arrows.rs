@@ -77,6 +77,18 @@ const MAY_USE: [(&str, &[&str]); 25] = [
             "sim-vehicle",
         ],
     ),
+    (
+        "sim-stage-calibrate",
+        &[
+            "sim-model",
+            "sim-stage-sdk",
+            "sim-fingerprint",
+            "sim-engine-protocol",
+            "sim-stage-build-engine",
+            "sim-stage-scene",
+            "sim-stage-trial",
+        ],
+    ),
     ("sim-protocol", &[]),
     ("sim-snake", &["sim-protocol"]),
     ("sim-vehicle", &["sim-protocol"]),
