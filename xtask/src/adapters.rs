@@ -89,7 +89,8 @@ impl Adapter {
         let mut folder = shell::target_dir()?.join("adapters/lib");
         for file in &files {
             let file = Table(file);
-            let pin = pinned.iter().map(|t| Table(t)).find(|t| t.get("id").ok() == file.get("from").ok());
+            let pin =
+                pinned.iter().map(|t| Table(t)).find(|t| t.get("id").ok() == file.get("from").ok());
             let pin = pin.context("a [[build.file]] is from a [[fetch]]")?;
             let (sha256, member) = (pin.get("sha256")?, file.get("path")?);
             folder = shell::target_dir()?.join("adapters/lib").join(&sha256[..16]);

@@ -26,7 +26,10 @@ pub(crate) fn test(args: &[String]) -> Result<ExitCode> {
         let all = adapters::all()?;
         let Some(adapter) = all.iter().find(|a| a.name == *name) else {
             let names: Vec<&str> = all.iter().map(|a| a.name.as_str()).collect();
-            bail!("there is no engine `{name}` with tests of its own; there are {}", names.join(", "));
+            bail!(
+                "there is no engine `{name}` with tests of its own; there are {}",
+                names.join(", ")
+            );
         };
         engine(adapter)?;
         return Ok(ExitCode::SUCCESS);

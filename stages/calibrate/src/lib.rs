@@ -136,9 +136,10 @@ impl Kind for Calibrate {
         let kernels = runs.first().and_then(|run| common.kernels(&run.workload, &mut drafts));
         let mut peaks = Vec::new();
         for run in &runs {
+            let name = name(&run.workload, &runs);
             let scene = common.scene(&run.workload, &mut drafts, &run.origin);
             for repeat in 0..int("repeats").unwrap_or(REPEATS) {
-                drafts.push(common.run(run, scene, repeat as u32, kernels));
+                drafts.push(common.run(run, &name, scene, repeat as u32, kernels));
                 peaks.push(drafts.len() - 1);
             }
         }
@@ -249,10 +250,17 @@ impl Common<'_> {
         drafts.len() - 1
     }
 
-    fn run(&self, run: &Run, scene: usize, repeat: u32, kernels: Option<usize>) -> Draft {
+    fn run(
+        &self,
+        run: &Run,
+        name: &str,
+        scene: usize,
+        repeat: u32,
+        kernels: Option<usize>,
+    ) -> Draft {
         let workload = &run.workload;
         let mut draft = Draft::new("calibrate", Class::Measured);
-        draft.suffix = format!("{}/r{repeat}", name(workload));
+        draft.suffix = format!("{name}/r{repeat}");
         draft.args = BTreeMap::from([
             ("engine".to_owned(), Value::str(self.engine)),
             ("backend".to_owned(), Value::str(self.backend)),
@@ -298,10 +306,15 @@ impl Common<'_> {
     }
 }
 
-/// A workload's name below the stage's.
-fn name(workload: &Workload) -> String {
+/// A workload's name below the stage's: its timestep stands in it where there are several of its scenario and
+/// size, and its steps never, so that a longer horizon is another key of the same name.
+fn name(workload: &Workload, all: &[Run]) -> String {
     let mut name = format!("{}/{}", workload.scenario, workload.size);
-    name += &format!("/{}steps", workload.steps);
+    let same = |w: &Workload| (w.scenario == workload.scenario) && w.size == workload.size;
+    let mut others = all.iter().map(|r| &r.workload).filter(|w| same(w));
+    if others.any(|w| w.timestep.to_bits() != workload.timestep.to_bits()) {
+        name += &format!("/dt{}", workload.timestep);
+    }
     for (setting, value) in &workload.settings {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         name += &format!("/{setting}-{value}");
