@@ -289,9 +289,11 @@ impl Simulation for Worlds {
         let there = |world| self.bodies.iter().filter(move |h| self.slot(world, **h).is_some());
         let simulated = (0..self.worlds).map(|world| there(world).count() as u64).sum();
         let mut counters = Counters { simulated_bodies: Some(simulated), ..Counters::default() };
-        if let Ok(rbd) = self.rbd() {
-            let contacts = block_on(rbd.debug_contacts(&self.device.backend));
-            counters.contacts = Some(contacts.len() as u64);
+        // Nexus's list of contacts keeps those of earlier steps behind the present ones, so they are counted
+        // by their constraints; those of multibodies have no list that can be read.
+        if let (Ok(rbd), None) = (self.rbd(), &self.robot) {
+            let constraints = rbd.debug_constraint_colors(&self.device.backend);
+            counters.contacts = Some(constraints.iter().map(|c| u64::from(c.4)).sum());
         }
         if self.capacity.fixed {
             match self.buffers() {

@@ -130,7 +130,7 @@ impl Kind for Calibrate {
             cell,
             engine: &engine,
             backend: text("backend").unwrap_or("cpu"),
-            threads: int("threads").map_or_else(|| i64::from(ctx.cpus().min(MAX_THREADS)), |n| n),
+            threads: int("threads").unwrap_or_else(|| i64::from(ctx.cpus().min(MAX_THREADS))),
             runtime,
         };
         let kernels = runs.first().and_then(|run| common.kernels(&run.workload, &mut drafts));
