@@ -2,7 +2,7 @@
 // A classic script, so that it works from a folder; site.js loads it when a reader asks for it.
 (function () {
   "use strict";
-  const HEAD = 80, SOLID = 52;
+  const HEAD = 84, SOLID = 52;
   const SKY = 0x2f343c, GROUND = [0x565a61, 0x4d5157];
 
   // ---- tracks: the layout stands in stages/render/src/track.rs ----
@@ -15,7 +15,7 @@
 
   function parse(text) {
     const data = bytes(text), view = new DataView(data.buffer);
-    if (String.fromCharCode.apply(null, data.subarray(0, 8)) !== "SIMTRK01") throw new Error("this is no track");
+    if (String.fromCharCode.apply(null, data.subarray(0, 8)) !== "SIMTRK02") throw new Error("this is no track");
     const f32 = (at, n) => Array.from({ length: n }, (_, k) => view.getFloat32(at + 4 * k, true));
     const bodies = view.getUint32(8, true), frames = view.getUint32(12, true), count = view.getUint32(16, true);
     const solids = [];
@@ -30,6 +30,7 @@
     if (data.length !== turns + bodies * frames * 8) throw new Error("this track is cut short");
     return {
       bodies, frames, solids, low: f32(32, 3), high: f32(44, 3), eye: f32(56, 3), target: f32(68, 3),
+      follows: view.getUint32(80, true) === 1,
       cell: view.getFloat32(20, true), interval: view.getFloat64(24, true),
       at: new Uint16Array(data.buffer.slice(start, turns)), turn: new Int16Array(data.buffer.slice(turns)),
     };
@@ -43,6 +44,15 @@
     p.set(lerp(0), lerp(1), lerp(2));
     q.set(t[4 * i + 1], t[4 * i + 2], t[4 * i + 3], t[4 * i]).normalize();
     return true;
+  }
+
+  // Means of x and y of all bodies in a frame, which a camera that goes with them is relative to.
+  function middle(track, frame, s) {
+    let x = 0, y = 0, n = 0;
+    for (let body = 0; track.follows && body < track.bodies; body++) {
+      if (pose(track, frame, body, s.p, s.q)) { x += s.p.x; y += s.p.y; n++; }
+    }
+    return n ? [x / n, y / n] : [0, 0];
   }
 
   // ---- one engine's scene ----
@@ -83,6 +93,19 @@
     const tube = new THREE.CylinderGeometry(1, 1, 1, 24, 1, kind === "tube");
     tube.rotateX(Math.PI / 2);
     return tube;
+  }
+
+  // A recording that is no engine's is grey; it takes the hue that the page gives it, shade for shade.
+  function tint(track, style) {
+    const grey = (c) => { const p = [c >> 16, (c >> 8) & 255, c & 255]; return Math.max(...p) - Math.min(...p) < 24; };
+    const moving = track.solids.filter((s) => s.body >= 0);
+    const hue = getComputedStyle(document.documentElement).getPropertyValue("--c" + style).trim();
+    if (!hue || !moving.every((s) => grey(s.color))) return;
+    const of = new THREE.Color(hue).getHSL({}), color = new THREE.Color();
+    moving.forEach(function (solid) {
+      const l = color.setHex(solid.color).getHSL({}).l;
+      solid.color = color.setHSL(of.h, of.s, 0.6 * l + 0.4 * of.l).getHex();
+    });
   }
 
   function build(track) {
@@ -135,10 +158,17 @@
     return group;
   }
 
+  // Points the sun at what the camera looks at when it is moved by `m` along the ground.
+  function aim(view, m) {
+    const t = view.track.target, x = t[0] + m[0], y = t[1] + m[1], far = 3 * view.radius;
+    view.sun.target.position.set(x, y, t[2]);
+    view.sun.position.set(x + 0.36 * far, y - 0.48 * far, t[2] + 0.8 * far);
+  }
+
   function light(view, radius, shadows) {
-    const t = view.track.target, sun = view.sun;
-    sun.target.position.set(t[0], t[1], t[2]);
-    sun.position.set(t[0] + 0.36 * 3 * radius, t[1] - 0.48 * 3 * radius, t[2] + 0.8 * 3 * radius);
+    const sun = view.sun;
+    view.radius = radius;
+    aim(view, [0, 0]);
     sun.castShadow = shadows;
     const c = sun.shadow.camera;
     c.left = c.bottom = -radius; c.right = c.top = radius; c.near = radius; c.far = 6 * radius;
@@ -217,7 +247,9 @@
     renderer.shadowMap.enabled = true;
     renderer.shadowMap.type = THREE.PCFShadowMap;
     const views = list.map(function (item) {
-      return Object.assign(build(parse(item.text)), { name: item.name, style: item.style, on: true });
+      const track = parse(item.text);
+      tint(track, item.style);
+      return Object.assign(build(track), { name: item.name, style: item.style, on: true });
     });
     const first = views[0].track, last = Math.max.apply(null, views.map(function (v) {
       return (v.track.frames - 1) * v.track.interval;
@@ -299,6 +331,10 @@
           material.opacity = glassy ? 0.62 : 1;
         });
         place(view, frameAt(view.track, state.time));
+        // Overlaid scenes share the first one's middle, so that what is apart looks apart.
+        const of = state.overlaid ? on[0] : view, m = middle(of.track, frameAt(of.track, state.time), scratch);
+        view.scene.position.set(-m[0], -m[1], 0);
+        aim(view, m);
         renderer.render(view.scene, camera);
       });
       scrub.value = state.time;

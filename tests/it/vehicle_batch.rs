@@ -27,6 +27,11 @@ protocol = "scenes/vehicle/m2.toml"
 config = "scenes/vehicle/vehicle.toml"
 inputs.engine = "engine"
 inputs.plant = "plant"
+
+[[stage]]
+name = "site"
+kind = "report"
+inputs.protocols = "m2/verdict"
 "#;
 
 /// The declared protocol with scales of seconds.
@@ -101,6 +106,30 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
         assert!(unanswered.contains(said), "{unanswered}");
     }
 
+    // The page says the same in words and numbers, and so does the catalog.
+    let pages = std::fs::read_dir(env.path("out/it-vehicle-batch/protocols")).expect("pages");
+    let pages: Vec<_> = pages.map(|p| p.expect("a page").path()).collect();
+    let is_page = |p: &&std::path::PathBuf| p.extension().is_some_and(|e| e == "html");
+    let page = pages.iter().find(is_page).expect("a page");
+    let page = std::fs::read_to_string(page).expect("reads");
+    for words in [
+        "agrees with the plant in all 16 quantities, and every gate holds with 1 and 5 worlds.",
+        "Position on the ground",
+        "260 of 1\u{202f}000",
+        "5 worlds for 1000 steps: backend cpu ran 260",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let sql = "select count(*) n, count(*) filter (passed) good, count(distinct worlds) w, any_value(engine) e
+        from batch_checks join actions using (key, generation) where latest
+        and key = (select key from actions where label = 'm2/verdict' order by generation limit 1)";
+    let out = cmd(&env, &["query", "--format", "csv", sql]).run();
+    assert!(out.expect(0).stdout.contains("61,61,2,mujoco_warp"), "{out}");
+    let sql = "select worlds, steps, declared_steps from batch_scales join actions using (key, generation)
+        where latest and label = 'm2/verdict' order by worlds";
+    let out = cmd(&env, &["query", "--format", "csv", sql]).run();
+    assert!(out.expect(0).stdout.contains("5,260,1000"), "{out}");
+
     // A word of its own: the store outlives the tests.
     let word = format!("# {}\n", env.path("").display());
     let stricter =
@@ -108,7 +137,7 @@ fn a_batched_engine_agrees_with_the_plant_and_passes_its_gates() {
     env.write("scenes/vehicle/m2.toml", stricter);
     let out = cmd(&env, &["run", "pipeline.toml"]).run();
     assert!(out.expect(5).stderr.contains("agreement.position_xy_max_m"), "{out}");
-    assert!(out.stderr.contains("1 ran"), "{out}");
+    assert!(out.stderr.contains("2 ran"), "the verdict and the site: {out}");
     let changed = json(&env, "m2/verdict", "report.json");
     assert_eq!(changed["failures"], serde_json::json!(["agreement.position_xy_max_m"]));
     assert_ne!(changed["protocol"]["identity"], report["protocol"]["identity"]);

@@ -25,6 +25,8 @@ const BY_RECORD: &[&str] = &[
     "protocols",
     "protocol_checks",
     "protocol_metrics",
+    "batch_checks",
+    "batch_scales",
     "logs",
 ];
 

@@ -6,7 +6,7 @@ mod tables;
 use std::fmt::Write as _;
 
 /// Version of the tables; an index of another one is built anew.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// A table of the catalog.
 #[derive(Clone, Copy, Debug)]

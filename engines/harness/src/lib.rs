@@ -9,6 +9,7 @@ mod elliptic;
 mod engine;
 mod files;
 mod gates;
+mod gpu_memory;
 mod memory;
 mod profile;
 mod robot;

@@ -1,6 +1,7 @@
 //! The memory sampler: a thread that reads the kernel's counters while the simulation runs.
 
-use sim_engine_protocol::{MemoryMetric, MemoryReport, MemorySnapshot, SnapshotPhase};
+use crate::gpu_memory::{GpuCounter, GpuReader};
+use sim_engine_protocol::{GpuMemory, MemoryMetric, MemoryReport, MemorySnapshot, SnapshotPhase};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -59,6 +60,57 @@ struct Samples {
     /// roughly, so a later reading can be lower than an earlier one.
     peak: Option<u64>,
     error: Option<String>,
+    gpu: GpuSamples,
+}
+
+/// What was collected of the counter of a graphics device.
+#[derive(Default)]
+struct GpuSamples {
+    readings: u64,
+    largest: Option<u64>,
+    error: Option<String>,
+}
+
+impl GpuSamples {
+    /// Before a process has a context on the device, the device does not know it, which is no failure; once
+    /// it was known, it is.
+    fn take(&mut self, read: Option<&GpuReader>) {
+        match read.map(|read| read()) {
+            None => {}
+            Some(Ok(Some(bytes))) => {
+                self.readings += 1;
+                self.largest = self.largest.max(Some(bytes));
+            }
+            Some(Ok(None)) if self.largest.is_none() => {}
+            Some(Ok(None)) => {
+                self.error = Some("the device does not list this process any more".into());
+            }
+            Some(Err(e)) => self.error = Some(e),
+        }
+    }
+
+    /// A lower bound on the peak, or why there is none.
+    fn report(self, counter: GpuCounter) -> GpuMemory {
+        let counter = match counter {
+            GpuCounter::NotApplicable => return GpuMemory::NotApplicable,
+            GpuCounter::Unavailable(reason) => return GpuMemory::Unavailable { reason },
+            GpuCounter::Counter(_, name) => name.to_owned(),
+        };
+        match (self.error, self.largest) {
+            (None, Some(peak_bytes)) => {
+                GpuMemory::Sampled { peak_bytes, samples: self.readings, counter }
+            }
+            (Some(reason), _) => GpuMemory::Unavailable { reason },
+            // Numbers of processes are those outside; in a namespace of its own a process has another.
+            (None, None) => GpuMemory::Unavailable {
+                reason: format!(
+                    "no device lists process {}: it used none, or runs in a PID namespace, where it \
+                     has another number than outside",
+                    std::process::id()
+                ),
+            },
+        }
+    }
 }
 
 /// A running sampler.
@@ -70,14 +122,19 @@ pub(crate) struct Sampler {
     snapshots: Vec<MemorySnapshot>,
     peak: Option<u64>,
     error: Option<String>,
+    gpu: GpuCounter,
 }
 
 /// What reads the counters; `read`, but where a test breaks it.
 pub(crate) type Reader = fn() -> Result<Reading, String>;
 
 impl Sampler {
-    /// Starts the thread; it aims at one sample of `read` every `interval_ms`.
-    pub(crate) fn start(interval_ms: u32, read: Reader) -> Result<Self, String> {
+    /// Starts the thread; it aims at one sample of `read`, and of a device's counter, every `interval_ms`.
+    pub(crate) fn start(interval_ms: u32, read: Reader, gpu: GpuCounter) -> Result<Self, String> {
+        let device = match &gpu {
+            GpuCounter::Counter(read, _) => Some(read.clone()),
+            GpuCounter::NotApplicable | GpuCounter::Unavailable(_) => None,
+        };
         let (stop, stopped) = channel::<()>();
         let interval = Duration::from_millis(interval_ms.into());
         let sample = move || {
@@ -93,6 +150,7 @@ impl Sampler {
                     }
                     Err(e) => samples.error = Some(e),
                 }
+                samples.gpu.take(device.as_ref());
                 // A missed tick is skipped, not made up for.
                 next += interval;
                 let now = Instant::now();
@@ -107,7 +165,7 @@ impl Sampler {
         let thread = std::thread::Builder::new().name("memory".into()).spawn(sample);
         let thread = thread.map_err(|e| format!("no sampling thread: {e}"))?;
         let snapshots = Vec::with_capacity(5);
-        Ok(Sampler { read, stop, thread, interval_ms, snapshots, peak: None, error: None })
+        Ok(Sampler { read, stop, thread, interval_ms, snapshots, peak: None, error: None, gpu })
     }
 
     /// Reads the counters at a boundary between two phases.
@@ -127,7 +185,7 @@ impl Sampler {
 
     /// Stops the thread and reports. A counter that once could not be read makes its metric
     /// unavailable; nothing is made up.
-    pub(crate) fn finish(self, completed_steps: u64) -> MemoryReport {
+    pub(crate) fn finish(self, completed_steps: u64) -> (MemoryReport, GpuMemory) {
         drop(self.stop);
         let samples = self.thread.join().unwrap_or_else(|_| Samples {
             error: Some("the sampling thread failed".into()),
@@ -150,14 +208,15 @@ impl Sampler {
             samples: samples.readings,
             unavailable,
         };
-        MemoryReport {
+        let report = MemoryReport {
             metrics: vec![ram],
             snapshots: self.snapshots,
             sample_count: samples.taken,
             target_interval_ms: self.interval_ms,
             unified_memory: false,
             completed_steps,
-        }
+        };
+        (report, samples.gpu.report(self.gpu))
     }
 }
 
@@ -178,13 +237,14 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_sampler_sees_an_allocation() {
-        let mut sampler = Sampler::start(1, read).unwrap();
+        let mut sampler = Sampler::start(1, read, GpuCounter::NotApplicable).unwrap();
         sampler.snapshot(SnapshotPhase::BeforeSetup);
         let block = vec![1_u8; 64 << 20];
         std::thread::sleep(Duration::from_millis(50));
         sampler.snapshot(SnapshotPhase::AfterSetup);
         assert_eq!(block[1 << 20], 1);
-        let report = sampler.finish(5);
+        let (report, gpu) = sampler.finish(5);
+        assert_eq!(gpu, GpuMemory::NotApplicable);
         let [before, after] = report.snapshots[..] else { panic!("two snapshots") };
         let grown = after.ram_bytes.unwrap().saturating_sub(before.ram_bytes.unwrap());
         assert!(grown >= 60 << 20, "{grown}");
@@ -193,5 +253,38 @@ mod tests {
         assert!(ram.peak_bytes >= after.ram_bytes && ram.unavailable.is_none());
         assert!(ram.sampled_peak_bytes <= ram.peak_bytes);
         assert_eq!(report.completed_steps, 5);
+    }
+
+    /// P111, P114: the largest sample of a device; a process that it never knew, forgot, or refuses to tell of
+    /// is no zero.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn samples_of_a_device_are_a_lower_bound_or_a_reason() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let ends = |answers: &'static [Result<Option<u64>, &'static str>]| {
+            let at = AtomicUsize::new(0);
+            let read: GpuReader = std::sync::Arc::new(move || {
+                let i = at.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
+                answers[i].map_err(str::to_owned)
+            });
+            let sampler = Sampler::start(1, super::read, GpuCounter::Counter(read, "c")).unwrap();
+            std::thread::sleep(Duration::from_millis(30));
+            sampler.finish(1).1
+        };
+        let sampled = ends(&[Ok(None), Ok(Some(5)), Ok(Some(9)), Ok(Some(3))]);
+        let GpuMemory::Sampled { peak_bytes: 9, samples: 3.., counter } = sampled else {
+            panic!("{sampled:?}")
+        };
+        assert_eq!(counter, "c");
+        let reason = |found| match found {
+            GpuMemory::Unavailable { reason } => reason,
+            other => panic!("{other:?}"),
+        };
+        assert!(reason(ends(&[Ok(None)])).contains("no device lists process"));
+        assert!(reason(ends(&[Ok(Some(5)), Ok(None)])).contains("any more"));
+        assert_eq!(
+            reason(ends(&[Ok(Some(5)), Err("no permission"), Ok(Some(5))])),
+            "no permission"
+        );
     }
 }

@@ -5,13 +5,14 @@ use crate::capture::{capture, compare};
 use crate::engine::{Engine, EngineError, Simulation};
 use crate::files::write_atomically;
 use crate::gates::{FinalState, digest, judge};
+use crate::gpu_memory;
 use crate::memory::{self, Reader, Sampler};
 use crate::profile::{no_device, profile};
 use crate::robot::check_start;
 use sim_engine_protocol::{
-    Accuracy, CalibrationReport, Counters, Description, EngineId, FieldError, GpuMemory, Job,
-    JobResult, Mode, Outcome, PROTOCOL, Phases, Pose, ProfileReport, Scene, SceneFacts, Shape,
-    SnapshotPhase, Status, Translation,
+    Accuracy, CalibrationReport, Counters, Description, EngineId, FieldError, Job, JobResult, Mode,
+    Outcome, PROTOCOL, Phases, Pose, ProfileReport, Scene, SceneFacts, Shape, SnapshotPhase,
+    Status, Translation,
 };
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,7 +117,9 @@ fn execute(
 
     let mut sampler = match job.mode {
         Mode::Memory => {
-            Some(Sampler::start(job.sample_interval_ms, counters).map_err(EngineError::failed)?)
+            let gpu = gpu_memory::counter(&job.backend);
+            let started = Sampler::start(job.sample_interval_ms, counters, gpu);
+            Some(started.map_err(EngineError::failed)?)
         }
         _ => None,
     };
@@ -173,12 +176,8 @@ fn execute(
     result.steps = job.steps;
     snapshot(SnapshotPhase::AfterRollout);
     if let Some(sampler) = sampler {
-        result.memory = Some(sampler.finish(job.steps));
-        result.gpu_memory = Some(if job.backend == "cpu" {
-            GpuMemory::NotApplicable
-        } else {
-            GpuMemory::Unavailable { reason: "no counter for this backend".into() }
-        });
+        let (memory, gpu) = sampler.finish(job.steps);
+        (result.memory, result.gpu_memory) = (Some(memory), Some(gpu));
     }
     read_back(simulation.as_mut(), &scene, job, out, result)?;
     if let (Some(capture), Some(ended)) = (&mut result.capture, &result.world0_state_digest) {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::engine::Profiled;
+use sim_engine_protocol::GpuMemory;
 use sim_engine_protocol::{
     ActivityKind, Body, BodyKind, Capabilities, Combine, DEVICE_SAMPLES_FILE,
     DEVICE_SAMPLES_FORMAT, DeviceEvent, DeviceLabel, DeviceSamples, Limits, Pose, Precision,

@@ -3,6 +3,8 @@
 //! `shim.c` is compiled against the headers of the very library it is linked with, so one source serves
 //! every pinned version.
 
+pub mod program;
+
 use std::ffi::{CStr, CString, c_char, c_double, c_int};
 
 #[repr(C)]

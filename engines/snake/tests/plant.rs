@@ -272,7 +272,7 @@ fn failing(alter: impl FnOnce(&mut Spec), scene: Scene, duration_s: f64) -> Vec<
 fn altered_plants_fail_their_checks() {
     use Scene::{Locomotion as L, ObstacleCourse as O};
     type Alter = fn(&mut Spec);
-    let cases: [(Alter, Scene, f64, &[&str]); 9] = [
+    let cases: [(Alter, Scene, f64, &[&str]); 13] = [
         // Stopped before it is near enough to see anything.
         (|_| {}, O, 5.0, &["range_triggered_avoidance", "returned_to_slither"]),
         (|_| {}, L, 12.0, &[]),
@@ -335,6 +335,29 @@ fn altered_plants_fail_their_checks() {
             100.0,
             &["final_cross_track_error_below_0_30_m", "returned_to_slither"],
         ),
+        // Joints and commands that may go farther, and a wave that does.
+        (
+            |s| {
+                s.joint.limit_rad = 1.4;
+                s.gait.amplitude_rad = 1.2;
+            },
+            L,
+            12.0,
+            &["joint_limits_respected", "command_limits_respected"],
+        ),
+        // A wave that takes most of a minute, and no push: it stays where it is.
+        (
+            |s| {
+                s.surrogate.force_n = 0.0;
+                s.gait.frequency_hz = 0.02;
+            },
+            L,
+            12.0,
+            &["net_displacement_at_least_0_12_m", "forward_progress_at_least_0_12_m"],
+        ),
+        // Just turned away from the route.
+        (|_| {}, O, 24.0, &["terminal_route_heading_error_below_0_20_rad"]),
+        (|_| {}, O, 190.0, &[]),
     ];
     for (i, (alter, scene, duration_s, expected)) in cases.into_iter().enumerate() {
         let found = failing(alter, scene, duration_s);

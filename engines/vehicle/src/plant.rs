@@ -51,7 +51,16 @@ impl<'m> Plant<'m> {
     /// The vehicle at the model's reference, lifted and rolled about x. The error names a mismatch of
     /// model and configuration.
     pub fn new(model: &'m Model, config: &Config, lift: f64, roll: f64) -> Result<Self, String> {
-        let layout = check(model, config)?;
+        Self::laid_out(model, config, check(model, config)?, lift, roll)
+    }
+
+    fn laid_out(
+        model: &'m Model,
+        config: &Config,
+        layout: Layout,
+        lift: f64,
+        roll: f64,
+    ) -> Result<Self, String> {
         let dt = model.timestep();
         let substeps = substeps(config.simulation.control_dt_s, dt)?;
         let mut data = Data::new(model)?;
@@ -269,6 +278,9 @@ fn matrix(q: [f64; 4]) -> [[f64; 3]; 3] {
         [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
     ]
 }
+
+#[cfg(test)]
+mod faults_tests;
 
 #[cfg(test)]
 mod tests {

@@ -5,10 +5,12 @@
 //! which everything holds is selected. A plant is a [`Plant`]: what is driven, what a run leaves behind,
 //! and the metrics of it.
 
+mod check;
 mod plant;
 pub mod plots;
 mod protocol;
 pub mod stats;
 
+pub use check::Check;
 pub use plant::{Outcome, Plant, apart};
 pub use protocol::{Convergence, Determinism, Gate, Head, Op, Protocol, Scenario, Symmetry};

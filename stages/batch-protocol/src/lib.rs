@@ -5,7 +5,8 @@
 //! schedule; a run for each scale; and a verdict over all of them. What a run depends on holds no gate, so a
 //! changed threshold runs the verdict alone.
 
-mod report;
+pub mod plots;
+pub mod report;
 mod run;
 mod verdict;
 
@@ -179,7 +180,8 @@ impl Kind for BatchProtocolKind {
         verdict.inputs.insert("protocol".into(), DraftInput::Source(protocol_path));
         verdict.inputs.insert("config".into(), DraftInput::Source(config_path));
         verdict.inputs.insert("model".into(), expansion.model());
-        verdict.outputs = ["report.json", "checks.csv", "scales.csv"].map(str::to_owned).to_vec();
+        verdict.outputs =
+            ["report.json", "checks.csv", "scales.csv", "plots.json"].map(str::to_owned).to_vec();
         expansion.drafts.push(verdict);
         Ok(expansion.drafts)
     }

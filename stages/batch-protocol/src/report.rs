@@ -1,86 +1,107 @@
 //! The report, `report.json`: every check with its value, its limit and whether it holds, and what was not
 //! measured.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+pub use sim_protocol::Check;
 use std::collections::BTreeMap;
 
 /// Format of the report.
-pub(crate) const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Report {
-    pub(crate) format: u32,
-    pub(crate) protocol: Head,
-    pub(crate) engine: EngineHead,
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// What was asked.
+    pub protocol: Head,
+    /// Who was asked.
+    pub engine: EngineHead,
     /// Whether every check holds.
-    pub(crate) passed: bool,
+    pub passed: bool,
     /// Ids of the checks that fail.
-    pub(crate) failures: Vec<String>,
-    pub(crate) agreement: AgreementReport,
-    pub(crate) scales: Vec<ScaleReport>,
+    pub failures: Vec<String>,
+    /// One world beside the plant.
+    pub agreement: AgreementReport,
+    /// By number of worlds.
+    pub scales: Vec<ScaleReport>,
     /// What the protocol asks for and this run does not answer, with the reason.
-    pub(crate) not_measured: Vec<String>,
+    pub not_measured: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Head {
-    pub(crate) name: String,
+/// The protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Its name.
+    pub name: String,
+    /// Physics step, s.
+    pub physics_dt_s: f64,
+    /// Control step, s.
+    pub control_dt_s: f64,
     /// SHA-256 of the protocol, the configuration and the fingerprint of all code that computes a metric
     /// or a check.
-    pub(crate) identity: String,
-    pub(crate) source_fingerprint: String,
-    pub(crate) protocol_sha256: String,
-    pub(crate) config_sha256: String,
-    pub(crate) model_sha256: String,
+    pub identity: String,
+    /// Fingerprint of the code that computes a metric or a check.
+    pub source_fingerprint: String,
+    /// SHA-256 of the protocol's file.
+    pub protocol_sha256: String,
+    /// SHA-256 of the configuration's file.
+    pub config_sha256: String,
+    /// SHA-256 of the model that was made of it.
+    pub model_sha256: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct EngineHead {
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) backend: String,
-    pub(crate) precision: String,
-    pub(crate) versions: BTreeMap<String, String>,
+/// The batched engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EngineHead {
+    /// Name.
+    pub name: String,
+    /// Version that it says it has.
+    pub version: String,
+    /// Backend.
+    pub backend: String,
+    /// Precision.
+    pub precision: String,
+    /// Versions of what it rests on.
+    pub versions: BTreeMap<String, String>,
     /// Version of the simulator in the plant.
-    pub(crate) plant_version: String,
+    pub plant_version: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct AgreementReport {
-    pub(crate) rows: usize,
-    pub(crate) checks: Vec<Check>,
+/// One world beside the plant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgreementReport {
+    /// Rows that were compared.
+    pub rows: usize,
+    /// Differences with their limits.
+    pub checks: Vec<Check>,
     /// Why the run ended early or cannot be compared.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ScaleReport {
-    pub(crate) worlds: u32,
+/// A number of worlds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScaleReport {
+    /// Worlds.
+    pub worlds: u32,
     /// Control steps of every world.
-    pub(crate) steps: u64,
+    pub steps: u64,
     /// Those that the protocol declares for a GPU.
-    pub(crate) declared_steps: u64,
-    pub(crate) setup_s: f64,
-    pub(crate) warmup_s: f64,
-    pub(crate) measured_s: f64,
+    pub declared_steps: u64,
+    /// From the start to the first step, s.
+    pub setup_s: f64,
+    /// Chunks before the measured ones, s.
+    pub warmup_s: f64,
+    /// Sum over the measured chunks, s.
+    pub measured_s: f64,
     /// Control steps of all worlds a second; absent where the run ended early.
-    pub(crate) transitions_per_s: Option<f64>,
+    pub transitions_per_s: Option<f64>,
     /// Physics steps of all worlds a second.
-    pub(crate) world_physics_steps_per_s: Option<f64>,
-    pub(crate) peak_memory_bytes: Option<u64>,
-    pub(crate) checks: Vec<Check>,
-    pub(crate) error: Option<String>,
-}
-
-/// A value that must hold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Check {
-    /// Unique within the report.
-    pub(crate) id: String,
-    pub(crate) metric: String,
-    pub(crate) operator: &'static str,
-    pub(crate) limit: f64,
-    /// Absent where it could not be computed; the check then fails.
-    pub(crate) value: Option<f64>,
-    pub(crate) passed: bool,
+    pub world_physics_steps_per_s: Option<f64>,
+    /// Largest resident memory after a chunk, bytes.
+    pub peak_memory_bytes: Option<u64>,
+    /// Gates.
+    pub checks: Vec<Check>,
+    /// Why it ended early.
+    pub error: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! The verdict: differences to the plant, metrics of every scale, and the gates on both.
 
+use crate::plots::plots;
 use crate::report::{AgreementReport, Check, EngineHead, FORMAT, Head, Report, ScaleReport};
 use crate::run::BatchRun;
 use crate::{config, lengths, scale_input, text};
@@ -8,7 +9,8 @@ use sha2::{Digest as _, Sha256};
 use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_protocol::Op;
 use sim_stage_sdk::{IoContext, StageError, arg, input, ok, status};
-use sim_vehicle::batch::{BatchProtocol, Scale, differences, metrics};
+use sim_vehicle::agreement::differences;
+use sim_vehicle::batch::{BatchProtocol, Scale, metrics};
 use sim_vehicle::telemetry::Telemetry;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,28 +22,30 @@ pub(crate) fn run(
 ) -> Result<StatusFile, StageError> {
     let protocol_text = text(request, dir, "protocol")?;
     let protocol = BatchProtocol::parse(&protocol_text).map_err(StageError::Failed)?;
-    config(request, dir)?;
+    let control_dt = config(request, dir)?.simulation.control_dt_s;
     let backend: String = arg(request, "backend")?;
     let (reference, agreement) =
         (input(request, dir, "reference")?, input(request, dir, "agreement")?);
     let driven = BatchRun::read(&agreement)?;
-    let scales = protocol
+    let runs = protocol
         .scales
         .iter()
-        .map(|scale| {
-            let run = BatchRun::read(&input(request, dir, &scale_input(scale.worlds))?)?;
-            Ok(scale_report(&protocol, scale, &run))
-        })
+        .map(|scale| BatchRun::read(&input(request, dir, &scale_input(scale.worlds))?))
         .collect::<Result<Vec<_>, StageError>>()?;
+    let scales = protocol.scales.iter().zip(&runs);
+    let scales = scales.map(|(scale, run)| scale_report(&protocol, scale, run)).collect();
     let compared = telemetry(&reference)
         .and_then(|a| Ok((telemetry(&agreement)?, a)))
         .map_err(|e| e.to_string());
+    let rows = compared.as_ref().ok().map(|(driven, plant)| (plant, driven));
+    let plots = plots(&protocol, rows, &runs, control_dt);
     let agreed = agreement_report(&protocol, &driven, compared);
     let plant = plant_version(&reference)?;
     let report = Report {
         format: FORMAT,
         protocol: head(
             &protocol,
+            control_dt,
             fingerprint,
             &protocol_text,
             &text(request, dir, "config")?,
@@ -62,11 +66,9 @@ pub(crate) fn run(
         not_measured: not_measured(&protocol, &backend),
     };
     let report = judged(report);
-    let mut json = serde_json::to_string_pretty(&report)
-        .map_err(|e| StageError::Failed(format!("the report cannot be written as JSON: {e}")))?;
-    json.push('\n');
     for (name, bytes) in [
-        ("report.json", json),
+        ("report.json", json("report", &report)?),
+        ("plots.json", json("plots", &plots)?),
         ("checks.csv", checks_csv(&report)),
         ("scales.csv", scales_csv(&report)),
     ] {
@@ -78,6 +80,13 @@ pub(crate) fn run(
     }
     let list = report.failures.join(", ");
     Ok(status(StageStatus::GateFailed, format!("{} checks fail: {list}", report.failures.len())))
+}
+
+fn json<T: serde::Serialize>(what: &str, value: &T) -> Result<String, StageError> {
+    let text = serde_json::to_string_pretty(value);
+    let text =
+        text.map_err(|e| StageError::Failed(format!("the {what} cannot be written as JSON: {e}")))?;
+    Ok(text + "\n")
 }
 
 /// Which checks fail. A run that ended early fails by itself, whatever its checks say.
@@ -115,13 +124,6 @@ fn plant_version(folder: &Path) -> Result<String, StageError> {
     Ok(run.get("version").and_then(|v| v.as_str()).unwrap_or_default().to_owned())
 }
 
-fn check(id: String, metric: &str, op: Op, limit: f64, value: Option<f64>) -> Check {
-    // JSON has no NaN: what is not a number is no value, and fails.
-    let value = value.filter(|v| v.is_finite());
-    let passed = value.is_some_and(|v| op.holds(v, limit));
-    Check { id, metric: metric.to_owned(), operator: op.text(), limit, value, passed }
-}
-
 fn agreement_report(
     protocol: &BatchProtocol,
     run: &BatchRun,
@@ -133,7 +135,7 @@ fn agreement_report(
     let limits = protocol.agreement.limits.iter();
     let checks = limits
         .map(|(name, limit)| {
-            check(format!("agreement.{name}"), name, Op::AtMost, *limit, value(name))
+            Check::of(format!("agreement.{name}"), name, Op::AtMost, *limit, value(name))
         })
         .collect();
     let error = run.error.clone().or(found.err());
@@ -147,7 +149,7 @@ fn scale_report(protocol: &BatchProtocol, scale: &Scale, run: &BatchRun) -> Scal
         .map(|g| {
             let side = g.op.word();
             let id = format!("scale.{}.{}.{side}", scale.worlds, g.metric);
-            check(id, &g.metric, g.op, g.limit, found.get(g.metric.as_str()).copied())
+            Check::of(id, &g.metric, g.op, g.limit, found.get(g.metric.as_str()).copied())
         })
         .collect();
     let seconds = |ns: u64| ns as f64 * 1e-9;
@@ -200,6 +202,7 @@ fn not_measured(protocol: &BatchProtocol, backend: &str) -> Vec<String> {
 
 fn head(
     protocol: &BatchProtocol,
+    control_dt_s: f64,
     fingerprint: &str,
     protocol_text: &str,
     config_text: &str,
@@ -211,6 +214,8 @@ fn head(
     let identity = [&canonical, config_text, fingerprint].map(|t| sha256(t.as_bytes())).join("\n");
     Ok(Head {
         name: protocol.protocol.name.clone(),
+        physics_dt_s: protocol.protocol.physics_dt_s,
+        control_dt_s,
         identity: sha256(identity.as_bytes()),
         source_fingerprint: fingerprint.to_owned(),
         protocol_sha256: sha256(protocol_text.as_bytes()),

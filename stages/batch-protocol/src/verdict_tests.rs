@@ -119,12 +119,35 @@ fn a_cpu_says_what_it_did_not_measure() {
     assert!(!not_measured(&protocol(), "cuda").iter().any(|l| l.contains("steps")));
 }
 
+/// Curves of a verdict: every distance over time, every extreme by chunk, with their limits.
+#[test]
+fn what_a_page_draws_is_of_the_runs() {
+    let telemetry = |shift: f64| {
+        let mut values = vec![0.0; 3 * COLUMNS];
+        for (row, line) in values.chunks_exact_mut(COLUMNS).enumerate() {
+            line[TIME] = row as f64 * 0.05;
+            line[POSITION] = shift * row as f64;
+        }
+        Telemetry { values }
+    };
+    let (plant, driven) = (telemetry(0.0), telemetry(1e-4));
+    let drawn = plots(&protocol(), Some((&plant, &driven)), &[good()], 0.05);
+    assert_eq!((drawn.agreement.len(), drawn.scales.len()), (11, 4));
+    let far = &drawn.agreement[0];
+    assert_eq!((far.quantity.as_str(), far.limit), ("position_xy_max_m", Some(2e-3)));
+    assert_eq!(far.points, [[0.0, 0.0], [0.05, 1e-4], [0.1, 2e-4]]);
+    let gap = drawn.scales.iter().find(|s| s.quantity == "gap_s").expect("there");
+    assert_eq!((gap.worlds, gap.limit), (64, Some(0.1)));
+    assert_eq!(gap.points, [[5.0, 0.06], [10.0, 0.06], [15.0, 0.06], [20.0, 0.06]]);
+    assert!(plots(&protocol(), None, &[], 0.05).agreement.is_empty());
+}
+
 /// A changed threshold, schedule, configuration or source changes the identity; a comment does not.
 #[test]
 fn the_identity_is_of_what_counts() {
     let id = |text: &str, config: &str, fingerprint: &str| {
         let p = BatchProtocol::parse(text).expect("a protocol");
-        head(&p, fingerprint, text, config, "model").expect("a head").identity
+        head(&p, 0.05, fingerprint, text, config, "model").expect("a head").identity
     };
     let base = id(TEXT, "c", "f");
     assert_eq!(base, id(&format!("# more\n{TEXT}"), "c", "f"));

@@ -1,6 +1,7 @@
 //! The report of a protocol, `report.json`: every check with its value, its limit and whether it holds.
 
 use serde::{Deserialize, Serialize};
+pub use sim_protocol::Check;
 use std::collections::BTreeMap;
 
 /// Format of the report.
@@ -90,23 +91,6 @@ pub struct ScenarioReport {
     pub checks: Vec<Check>,
     /// Why a repeat ended early, where one did.
     pub errors: Vec<String>,
-}
-
-/// A value that must hold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
-    /// Unique within a candidate.
-    pub id: String,
-    /// What is compared; its unit is in its name.
-    pub metric: String,
-    /// `==`, `<=` or `>=`.
-    pub operator: String,
-    /// What it is compared with.
-    pub limit: f64,
-    /// Absent where it could not be computed; the check then fails.
-    pub value: Option<f64>,
-    /// Whether it holds.
-    pub passed: bool,
 }
 
 /// What is selected.

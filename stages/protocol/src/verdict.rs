@@ -229,7 +229,7 @@ fn candidate<P: Plant>(
             size => (l + r).abs() / size,
         });
         let id = format!("symmetry.{}.{}.{}", s.left, s.right, s.metric);
-        checked(id, &format!("relative_error_of_{}", s.metric), Op::AtMost, s.limit, relative)
+        Check::of(id, &format!("relative_error_of_{}", s.metric), Op::AtMost, s.limit, relative)
     });
     let symmetry: Vec<Check> = symmetry.collect();
     let mut convergence = Vec::new();
@@ -243,7 +243,7 @@ fn candidate<P: Plant>(
             let pair = run(i).zip(run(reference));
             let value = pair.and_then(|(a, b)| plant.difference(quantity, scenario, a, b));
             let id = format!("convergence.{}.{quantity}", c.scenario);
-            convergence.push(checked(id, quantity, Op::AtMost, *limit, value));
+            convergence.push(Check::of(id, quantity, Op::AtMost, *limit, value));
         }
     }
     let mut failures: Vec<String> = Vec::new();
@@ -281,14 +281,14 @@ fn scenario_report<P: Plant>(
         .gates_of(scenario)
         .map(|g| {
             let value = found.get(&g.metric).copied();
-            checked(g.id(scenario.name()), &g.metric, g.op, g.limit, value)
+            Check::of(g.id(scenario.name()), &g.metric, g.op, g.limit, value)
         })
         .collect();
     let delta = whole.map(|first| {
         let far = |ran: &Ran<P>| P::apart(&first.left, &ran.left);
         runs[1..].iter().map(far).fold(0.0, |m, d| if d > m || d.is_nan() { d } else { m })
     });
-    checks.push(checked(
+    checks.push(Check::of(
         format!("determinism.{}", scenario.name()),
         "largest_difference_of_repeats",
         Op::AtMost,
@@ -333,12 +333,6 @@ pub(crate) fn receipts<P: Plant>(
         }
     }
     Ok(())
-}
-
-fn checked(id: String, metric: &str, op: Op, limit: f64, value: Option<f64>) -> Check {
-    let value = value.filter(|v| v.is_finite());
-    let passed = value.is_some_and(|v| op.holds(v, limit));
-    Check { id, metric: metric.to_owned(), operator: op.text().to_owned(), limit, value, passed }
 }
 
 fn checks_csv(report: &Report) -> String {

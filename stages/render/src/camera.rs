@@ -4,6 +4,9 @@
 //! the *region*: all bodies of the start state, and in every frame of every engine the bodies but the
 //! outermost fiftieth on each side of each axis (all of them below 50), out to four times the size of
 //! the start state. So a few strays, or an engine that blows up, do not shrink the rest to dots.
+//!
+//! Where the bodies leave that together, as a vehicle does, the camera goes with them: its place and the
+//! region are then those relative to the *middle* of the bodies, on the ground, in each frame.
 
 use crate::solid::Solid;
 use crate::vector::{Place, V, add, cross, dot, scale, sub, unit};
@@ -18,6 +21,51 @@ const FILL: f32 = 0.92;
 const GROWTH: f32 = 4.0;
 /// Share of bodies that may lie outside on each side of each axis, as a divisor.
 const TRIM: usize = 50;
+
+/// Bodies that go together stay within this many sizes of the start state from each other.
+const TOGETHER: f32 = 2.0;
+/// Farther than this many sizes of the start state nothing goes; it blew up.
+const FARTHEST: f32 = 1.0e4;
+
+/// The poses of all bodies of a frame: position x, y, z (m) and orientation w, x, y, z.
+pub(crate) type Frame = [[f32; 7]];
+
+/// Where the bodies are on the ground: means of x and y of all whose pose is finite, m. `None` where
+/// there is none.
+pub(crate) fn middle(frame: &Frame) -> Option<[f32; 2]> {
+    let (mut sum, mut n) = ([0.0f64; 2], 0u32);
+    for pose in frame.iter().filter(|p| p.iter().all(|v| v.is_finite())) {
+        (0..2).for_each(|k| sum[k] += f64::from(pose[k]));
+        n += 1;
+    }
+    (n > 0).then(|| sum.map(|s| (s / f64::from(n)) as f32))
+}
+
+/// Extent on the ground of all bodies whose pose is finite, m.
+fn extent(frame: &Frame) -> f32 {
+    let side = |k: usize| {
+        let list = || frame.iter().map(|p| p[k]).filter(|x| x.is_finite());
+        list().fold(f32::MIN, f32::max) - list().fold(f32::MAX, f32::min)
+    };
+    side(0).max(side(1)).max(0.0)
+}
+
+/// Whether the bodies of a capture leave the largest region, and do so together. `size` is that of the
+/// start state, m.
+pub(crate) fn travels(frames: &[Vec<[f32; 7]>], size: f32) -> bool {
+    let Some(start) = frames.first().and_then(|f| middle(f)) else { return false };
+    frames.iter().filter_map(|f| Some((middle(f)?, f))).any(|([x, y], frame)| {
+        let far = (x - start[0]).abs().max((y - start[1]).abs());
+        far > GROWTH * size && far < FARTHEST * size && extent(frame) < TOGETHER * size
+    })
+}
+
+/// Largest side of what the moving solids of a frame take up, m; zero where there are none.
+pub(crate) fn size(solids: &[Solid], places: &[Option<Place>]) -> f32 {
+    let mut all = Region::none();
+    moving(solids, places).for_each(|(p, reach)| all.take(p, reach));
+    if all.is_none() { 0.0 } else { all.size() }
+}
 
 /// An axis-aligned box in the world, m.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,6 +207,14 @@ impl Camera {
         }
         Self { eye: add(target, scale(back, distance)), target, forward, right, up }
     }
+
+    /// The same camera, moved along the ground.
+    pub(crate) fn moved(mut self, by: [f32; 2]) -> Self {
+        let by = [by[0], by[1], 0.0];
+        self.eye = add(self.eye, by);
+        self.target = add(self.target, by);
+        self
+    }
 }
 
 #[cfg(test)]
@@ -192,6 +248,24 @@ mod tests {
         assert_eq!(found.high[1], 0.5 + 4.0 * 60.0);
         // Nothing finite, nothing moving: still a picture.
         assert_eq!(region(&solids, &[None; 60], [].into_iter()).high, [1.0; 3]);
+    }
+
+    #[test]
+    fn what_leaves_together_is_followed_and_what_blows_up_is_not() {
+        let at = |x: f32, apart: f32| {
+            vec![[x, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0], [x + apart, 1.0, 0.5, 1.0, 0.0, 0.0, 0.0]]
+        };
+        assert!(travels(&[at(0.0, 2.0), at(13.0, 2.0)], 3.0), "a vehicle");
+        assert!(!travels(&[at(0.0, 2.0), at(11.0, 2.0)], 3.0), "still within the region");
+        assert!(!travels(&[at(0.0, 2.0), at(13.0, 30.0)], 3.0), "what falls apart");
+        assert!(!travels(&[at(0.0, 2.0), at(1.0e9, 2.0)], 3.0), "what blows up");
+        assert!(!travels(&[at(0.0, 2.0), at(f32::NAN, 2.0)], 3.0));
+        assert!(!travels(&[], 3.0));
+        let mut frame = at(4.0, 2.0);
+        assert_eq!(middle(&frame), Some([5.0, 0.5]));
+        frame[1] = [f32::NAN; 7];
+        assert_eq!(middle(&frame), Some([4.0, 0.0]));
+        assert_eq!(middle(&[]), None);
     }
 
     #[test]

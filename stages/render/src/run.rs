@@ -1,6 +1,6 @@
 //! The running side: groups the captures by scene, renders each, says what came of it.
 
-use crate::camera::{Camera, region};
+use crate::camera::{Camera, middle, region, size, travels};
 use crate::encode::{ENCODER, Film, still};
 use crate::load::{Found, Loaded, load};
 use crate::palette;
@@ -88,6 +88,8 @@ struct View {
     camera: Camera,
     /// Side of the ground's squares, m.
     cell: f32,
+    /// Whether the camera goes with the bodies; its place is then relative to their middle.
+    follows: bool,
 }
 
 /// The view that the captures of each scene share, by the scene's digest.
@@ -102,12 +104,18 @@ fn views<'a>(
     let shared = |list: Vec<&Loaded>| {
         let first = list[0];
         let start = places(&first.solids, &first.frames[0]);
-        let all =
-            || list.iter().flat_map(|c| c.frames.iter().map(|frame| places(&c.solids, frame)));
-        let region = region(&first.solids, &start, all());
+        let size = size(&first.solids, &start);
+        let follows = list.iter().any(|c| travels(&c.frames, size));
+        let seen = |capture: &Loaded, frame: &[[f32; 7]]| {
+            let from = if follows { middle(frame).unwrap_or_default() } else { [0.0; 2] };
+            let all = places(&capture.solids, frame).into_iter();
+            all.map(|p| p.map(|p| p.seen_from(from))).collect::<Vec<_>>()
+        };
+        let all = || list.iter().flat_map(|c| c.frames.iter().map(|frame| seen(c, frame)));
+        let region = region(&first.solids, &seen(first, &first.frames[0]), all());
         let (width, height) = (format.width as f32, format.height as f32);
         let camera = Camera::on(&region, &first.solids, all(), width, height);
-        View { camera, cell: cell(region.size()) }
+        View { camera, cell: cell(region.size()), follows }
     };
     by_scene.into_iter().map(|(scene, list)| (scene, shared(list))).collect()
 }
@@ -187,11 +195,13 @@ fn files(
     format: Format,
 ) -> Result<Shown, String> {
     let Format { width, height, .. } = format;
-    let View { camera, cell } =
+    let View { camera, cell, follows } =
         *views.get(loaded.scene_digest.as_str()).ok_or("its scene has no camera")?;
     let style = palette::style(&loaded.engine);
     let first = places(&loaded.solids, &loaded.frames[0]);
-    let stage = Stage::new(camera, width, height, &loaded.solids, &first, cell);
+    let looking = |camera| Stage::new(camera, width, height, &loaded.solids, &first, cell);
+    let still_stage = (!follows).then(|| looking(camera));
+    let mut with = [0.0; 2];
 
     let last = loaded.frames.len() - 1;
     let stride = stride(loaded.interval, format.frames_per_second);
@@ -201,6 +211,15 @@ fn files(
     for index in (0..=last).step_by(stride) {
         let places = places(&loaded.solids, &loaded.frames[index]);
         let bar = if last == 0 { 1.0 } else { index as f32 / last as f32 };
+        with = middle(&loaded.frames[index]).unwrap_or(with);
+        let moved;
+        let stage = match &still_stage {
+            Some(stage) => stage,
+            None => {
+                moved = looking(camera.moved(with));
+                &moved
+            }
+        };
         let (picture, drawn) = stage.frame(&loaded.solids, &places, style, bar);
         seconds = index as f64 * loaded.interval;
         film.add(&picture, seconds)?;
@@ -221,6 +240,7 @@ fn files(
         frames: &loaded.frames,
         interval: loaded.interval,
         camera: &camera,
+        follows,
         cell,
         style,
     };
@@ -242,6 +262,7 @@ fn files(
         rendered_bodies: drawn as u64,
         frames,
         seconds,
+        camera_follows: follows,
         animation: write("replay.webp", &film.finish()?)?,
         poster: write("poster.webp", &still(&poster, width, height)?)?,
         track,

@@ -36,6 +36,11 @@ impl Bench {
     /// A capture of `bodies` balls in a row, 2 m apart, that fall from `height` m by `drop` m a frame,
     /// 31 frames at 60 a second.
     fn capture(&mut self, engine: &str, bodies: usize, drop: f32, outcome: &str) -> PathBuf {
+        self.moving(engine, bodies, [0.0, -drop], outcome)
+    }
+
+    /// As [`Bench::capture`], of balls that move by this much along x and z in a frame, m.
+    fn moving(&mut self, engine: &str, bodies: usize, by: [f32; 2], outcome: &str) -> PathBuf {
         let label = format!("trial[{engine}]/row/{bodies}x1/r0/capture");
         let folder =
             self.member(&label, outcome, if outcome == "ok" { "" } else { "too deep" }, true);
@@ -61,8 +66,8 @@ impl Bench {
         let mut file = header.to_bytes().to_vec();
         for frame in 0..31 {
             for body in 0..bodies {
-                let z = 20.0 - drop * frame as f32;
-                let pose = [2.0 * body as f32, 0.0, z, 1.0, 0.0, 0.0, 0.0];
+                let [x, z] = by.map(|d| d * frame as f32);
+                let pose = [2.0 * body as f32 + x, 0.0, 20.0 + z, 1.0, 0.0, 0.0, 0.0];
                 pose.iter().for_each(|x: &f32| file.extend(x.to_le_bytes()));
             }
         }
@@ -181,6 +186,36 @@ fn engines_share_camera_and_clock_and_differ_in_colour() {
     let (_, status) = alone.render(1);
     let track = status.captures[0].shown.as_ref().unwrap().track.as_ref().unwrap();
     assert_ne!(alone.read(&track.file)[56..80], tracks[0][56..80]);
+}
+
+/// Bodies that drive away together are in every picture.
+#[test]
+fn the_camera_goes_with_what_drives_away() {
+    // Pixels that are neither sky nor ground, which have next to no colour.
+    let coloured = |bench: &Bench, shown: &Shown| {
+        let bytes = bench.read(&shown.poster);
+        let picture = webp_animation::Decoder::new(&bytes).unwrap().into_iter().next().unwrap();
+        let far = |p: &[u8]| p[..3].iter().max().unwrap() - p[..3].iter().min().unwrap() > 60;
+        picture.data().chunks_exact(4).filter(|p| far(p)).count()
+    };
+    let mut bench = Bench::new();
+    bench.moving("mujoco", 3, [10.0, 0.0], "ok");
+    bench.moving("rapier", 3, [9.0, 0.0], "ok");
+    let (_, status) = bench.render(2);
+    let shown: Vec<&Shown> = status.captures.iter().filter_map(|c| c.shown.as_ref()).collect();
+    for s in &shown {
+        assert!(s.camera_follows);
+        assert!(coloured(&bench, s) > 500, "{}", coloured(&bench, s));
+        assert_eq!(bench.read(&s.track.as_ref().unwrap().file)[80..84], [1, 0, 0, 0]);
+    }
+    assert_ne!(bench.read(&shown[0].poster), bench.read(&shown[1].poster));
+    // What stays is looked at from a place.
+    let mut still = Bench::new();
+    still.capture("mujoco", 3, 0.1, "ok");
+    let (_, status) = still.render(1);
+    let s = status.captures[0].shown.as_ref().unwrap();
+    assert!(!s.camera_follows);
+    assert_eq!(still.read(&s.track.as_ref().unwrap().file)[80..84], [0; 4]);
 }
 
 /// P172: what cannot be shown stands in the status with its reason, and stops nothing else.

@@ -78,6 +78,9 @@ pub struct Shown {
     pub frames: u64,
     /// Simulated time from its first frame to its last, s; it plays as long.
     pub seconds: f64,
+    /// Whether the camera goes with the bodies, which leave their place together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub camera_follows: bool,
     /// Animated WebP, relative to the folder of this file.
     pub animation: String,
     /// Still WebP of the last frame.

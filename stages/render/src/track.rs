@@ -2,7 +2,7 @@
 //! little-endian.
 //!
 //! ```text
-//!  0  8 bytes  magic "SIMTRK01"
+//!  0  8 bytes  magic "SIMTRK02"
 //!  8  u32      moving bodies in a frame
 //! 12  u32      frames
 //! 16  u32      solids
@@ -12,7 +12,9 @@
 //! 44  3 × f32  largest
 //! 56  3 × f32  the camera's eye, m
 //! 68  3 × f32  what it looks at, m
-//! 80  solids × 52 bytes: i32 body that moves it, -1 for none; u32 form (0 box, 1 sphere, 2 capsule, 3 cylinder);
+//! 80  u32      1 where the camera goes with the bodies: eye and what it looks at are then relative to the
+//!              means of x and y of all finite poses of a frame; else 0
+//! 84  solids × 52 bytes: i32 body that moves it, -1 for none; u32 form (0 box, 1 sphere, 2 capsule, 3 cylinder);
 //!              3 × f32 size, m (half edges; radius; radius, half length);
 //!              7 × f32 place in that body's frame, or in the world: x, y, z, w, x, y, z;
 //!              u32 colour, 0xRRGGBB, 0 where nothing moves it
@@ -28,11 +30,11 @@ use crate::camera::Camera;
 use crate::palette;
 use crate::solid::{Form, Solid};
 
-const MAGIC: &[u8; 8] = b"SIMTRK01";
+const MAGIC: &[u8; 8] = b"SIMTRK02";
 /// Bytes of one pose.
 const POSE: usize = 14;
 /// Bytes before the solids.
-const HEAD: usize = 80;
+const HEAD: usize = 84;
 /// Bytes of one solid.
 const SOLID: usize = 52;
 /// Most bytes of a track: as text in a script they stay below 2 MB.
@@ -50,6 +52,8 @@ pub(crate) struct Source<'a> {
     /// Simulated time between two frames, s.
     pub(crate) interval: f64,
     pub(crate) camera: &'a Camera,
+    /// Whether it goes with the bodies.
+    pub(crate) follows: bool,
     pub(crate) cell: f32,
     pub(crate) style: usize,
 }
@@ -99,6 +103,7 @@ pub(crate) fn track(source: &Source<'_>) -> Result<Track, String> {
     floats(&mut out, &high);
     floats(&mut out, &source.camera.eye);
     floats(&mut out, &source.camera.target);
+    out.extend_from_slice(&u32::from(source.follows).to_le_bytes());
     source.solids.iter().for_each(|s| solid(&mut out, s, source.style));
     let all = || frames.iter().flat_map(|f| f.iter());
     for pose in all() {
@@ -178,7 +183,7 @@ mod tests {
         frames: &'a [Vec<[f32; 7]>],
         camera: &'a Camera,
     ) -> Source<'a> {
-        Source { solids, frames, interval: 1.0 / 60.0, camera, cell: 1.0, style: 0 }
+        Source { solids, frames, interval: 1.0 / 60.0, camera, follows: false, cell: 1.0, style: 0 }
     }
 
     /// Reads poses as the viewer does.

@@ -52,6 +52,12 @@ impl Place {
         Some(Self { at: [x, y, z], rows })
     }
 
+    /// The same place seen from elsewhere on the ground.
+    pub(crate) fn seen_from(mut self, [x, y]: [f32; 2]) -> Self {
+        self.at = [self.at[0] - x, self.at[1] - y, self.at[2]];
+        self
+    }
+
     /// The place in the world of what has the place `local` in this one's frame.
     pub(crate) fn then(&self, local: &Self) -> Self {
         let column = |k: usize| self.turn([local.rows[0][k], local.rows[1][k], local.rows[2][k]]);

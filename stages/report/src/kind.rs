@@ -76,8 +76,8 @@ const INPUTS: &[InputSpec] = &[
         name: "protocols",
         required: false,
         many: true,
-        doc: "Verdicts of `protocol` stages, such as `m1[*]/verdict`: every check with its limit and \
-              margin, why candidates failed, and what the runs did over time.",
+        doc: "Verdicts of `protocol` and `batch-protocol` stages, such as `m1[*]/verdict`: every check \
+              with its limit and margin, why candidates failed, and what the runs did over time.",
     },
     InputSpec {
         name: "renders",

@@ -6,6 +6,7 @@
 //! those into the data of pages; [`site`] renders templates and writes files. The same inputs give
 //! the same bytes: maps are sorted, numbers have one format, and no clock is read.
 
+mod batch;
 mod bootstrap;
 mod cases;
 mod csv;

@@ -1,5 +1,6 @@
 //! Reads what the action was given: members, their results, records, logs and files.
 
+use crate::batch::{self, Batch};
 use crate::error::{At, ReportError};
 use crate::protocol::{self, Judged};
 use crate::replay::{self, Replay};
@@ -79,6 +80,7 @@ pub(crate) struct Input {
     pub(crate) records: Vec<Record>,
     pub(crate) pages: Vec<Page>,
     pub(crate) protocols: Vec<Judged>,
+    pub(crate) batches: Vec<Batch>,
     pub(crate) replays: Vec<Replay>,
     pub(crate) renders: Vec<Attachment>,
     pub(crate) files: Vec<Attachment>,
@@ -150,9 +152,13 @@ pub(crate) fn load(request: &Request, dir: &Path) -> Result<Input, ReportError> 
             input.missing.push(missing(&member.outcome, &member.reason));
             continue;
         };
-        match protocol::read(dir, &member, path, page.as_ref()) {
-            Ok(judged) => input.protocols.push(judged),
-            Err(problem) => input.missing.push(missing("unreadable", &problem)),
+        let read = if batch::is(dir, path) {
+            batch::read(dir, &member, path, page.as_ref()).map(|b| input.batches.push(b))
+        } else {
+            protocol::read(dir, &member, path, page.as_ref()).map(|p| input.protocols.push(p))
+        };
+        if let Err(problem) = read {
+            input.missing.push(missing("unreadable", &problem));
         }
     }
     for (name, list) in [("renders", &mut input.renders), ("files", &mut input.files)] {

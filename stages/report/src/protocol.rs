@@ -35,20 +35,27 @@ pub(crate) fn read(
     page: Option<&String>,
 ) -> Result<Judged, String> {
     let folder = inside(dir, path).map_err(|e| e.to_string())?;
-    let report: Report = file(&folder, "report.json")?;
-    let plots: Plots = file(&folder, "plots.json")?;
-    for (name, found, known) in [
-        ("report.json", report.format, report::FORMAT),
-        ("plots.json", plots.format, plots::FORMAT),
-    ] {
-        if found != known {
-            return Err(format!("{name} has format {found}, this reads {known}"));
-        }
-    }
+    let report = of_format(&folder, "report.json", report::FORMAT, |r: &Report| r.format)?;
+    let plots = of_format(&folder, "plots.json", plots::FORMAT, |p: &Plots| p.format)?;
     Ok(Judged { label: member.label.clone(), page: page.cloned(), folder, report, plots })
 }
 
-fn file<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
+/// A JSON file of a verdict, of the format that this knows. The error names it.
+pub(crate) fn of_format<T: DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    known: u32,
+    format: impl Fn(&T) -> u32,
+) -> Result<T, String> {
+    let read: T = file(folder, name)?;
+    match format(&read) {
+        found if found == known => Ok(read),
+        found => Err(format!("{name} has format {found}, this reads {known}")),
+    }
+}
+
+/// A JSON file of a verdict. The error names it.
+pub(crate) fn file<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
     let path = folder.join(name);
     let meta = fs::symlink_metadata(&path).map_err(|e| format!("{name}: {e}"))?;
     if !meta.is_file() || meta.len() > MOST_BYTES {

@@ -19,6 +19,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("scene.html", include_str!("../../../templates/scene.html")),
     ("case.html", include_str!("../../../templates/case.html")),
     ("protocol.html", include_str!("../../../templates/protocol.html")),
+    ("batch.html", include_str!("../../../templates/batch.html")),
     ("scenario.html", include_str!("../../../templates/scenario.html")),
     ("methods.html", include_str!("../../../templates/methods.html")),
     ("machine.html", include_str!("../../../templates/machine.html")),

@@ -1,5 +1,6 @@
 //! Turns records, results and journal lines into rows, column by column as in the schema.
 
+mod batch;
 mod protocol;
 mod trial;
 
@@ -189,6 +190,9 @@ impl Tables {
         }
         if r.kind == "trial" {
             self.trial(r, source)?;
+        }
+        if r.kind == "batch-protocol" {
+            self.batch(r, source)?;
         }
         if r.kind == "protocol" {
             self.protocol(r, source)?;

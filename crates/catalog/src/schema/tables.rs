@@ -284,6 +284,36 @@ pub(super) const TABLES: &[Table] = tables! {
         metric VARCHAR "Name; its unit is in it."
         value DOUBLE "Value of the first repeat."
     }
+    batch_checks "One row a check of a batched engine: value operator threshold. Empty: no batch protocol has run." {
+        key VARCHAR "Key of the verdict."
+        generation INTEGER "Generation."
+        protocol VARCHAR "Name of the protocol."
+        engine VARCHAR "Engine."
+        version VARCHAR "Version that the engine said it has."
+        backend VARCHAR "Backend."
+        worlds BIGINT "Worlds; NULL for the agreement of one world with the plant."
+        check_id VARCHAR "Name, unique within a verdict."
+        metric VARCHAR "What is compared; its unit is in its name."
+        operator VARCHAR "How value and threshold are compared."
+        threshold DOUBLE "Threshold."
+        value DOUBLE "Value; NULL where it could not be computed, and the check fails."
+        passed BOOLEAN "Whether it holds."
+    }
+    batch_scales "One row a number of worlds of a batched engine. Empty: no batch protocol has run." {
+        key VARCHAR "Key of the verdict."
+        generation INTEGER "Generation."
+        protocol VARCHAR "Name of the protocol."
+        engine VARCHAR "Engine."
+        backend VARCHAR "Backend."
+        worlds BIGINT "Worlds."
+        steps BIGINT "Control steps of every world."
+        declared_steps BIGINT "Those that the protocol declares for a GPU."
+        measured_s DOUBLE "Sum over the measured chunks, s."
+        transitions_per_s DOUBLE "Control steps of all worlds a second; NULL where the run ended early."
+        physics_steps_per_s DOUBLE "Physics steps of all worlds a second; NULL where the run ended early."
+        peak_memory_bytes BIGINT "Largest resident memory after a chunk; NULL where it could not be read."
+        error VARCHAR "Why it ended early; NULL where it did not."
+    }
     logs "One row an action that wrote something." {
         key VARCHAR "Key."
         generation INTEGER "Generation."

@@ -1,4 +1,5 @@
 //! Scenes and jobs of the tests.
+#![allow(dead_code, reason = "no test program needs all of it")]
 
 use sim_adapter_nexus::{COLORS, Nexus, PAIRS, SLOTS};
 use sim_engine_harness::{Engine, Simulation, run_job};

@@ -1,8 +1,8 @@
 //! The batched counterpart of a timestep protocol: agreement of a batched engine with the plant on a CPU,
 //! and a table of scales. Declared in a TOML file beside the vehicle.
 
+use crate::agreement::QUANTITIES;
 use crate::scenario::{Action, Scenario};
-use crate::telemetry::{self as t, Telemetry};
 use serde::{Deserialize, Serialize};
 use sim_protocol::Op;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct Agreement {
     pub duration_s: f64,
     /// What is asked for, by time.
     pub actions: Vec<Action>,
-    /// Largest differences, by quantity; see [`differences`].
+    /// Largest differences, by quantity; see [`crate::agreement::differences`].
     pub limits: BTreeMap<String, f64>,
 }
 
@@ -136,26 +136,6 @@ pub struct BatchGate {
 fn one() -> u32 {
     1
 }
-
-/// Quantities of [`differences`].
-pub const QUANTITIES: [&str; 16] = [
-    "position_xy_rmse_m",
-    "position_xy_max_m",
-    "position_z_max_m",
-    "attitude_rmse_rad",
-    "attitude_max_rad",
-    "yaw_max_rad",
-    "velocity_rmse_mps",
-    "velocity_max_mps",
-    "angular_velocity_rmse_rad_s",
-    "angular_velocity_max_rad_s",
-    "steering_max_rad",
-    "wheel_speed_max_rad_s",
-    "contact_fraction_rmse",
-    "contact_fraction_max",
-    "gap_max_s",
-    "penetration_max_m",
-];
 
 /// Metrics of [`metrics`].
 pub const METRICS: [&str; 24] = [
@@ -272,71 +252,6 @@ impl BatchProtocol {
             gates: Vec::new(),
         }
     }
-}
-
-/// How far two runs of one schedule differ, row by row. The error says why they cannot be compared.
-///
-/// With d the difference of a row: `position_xy` is hypot(dx, dy), m; `position_z` |dz|, m; `attitude` hypot(droll,
-/// dpitch), rad; `yaw` |dyaw| on the circle, rad; `velocity`, m/s, and `angular_velocity`, rad/s, the norm of d in
-/// the body's axes; `steering` |d|, rad; `wheel_speed` |d| of the worst wheel, rad/s; `contact_fraction` |d| of each
-/// wheel; `gap` |d|, s; `penetration` |d|, m. `max` is the largest of all rows (and wheels), `rmse` the root of
-/// the mean square over them.
-pub fn differences(a: &Telemetry, b: &Telemetry) -> Result<BTreeMap<&'static str, f64>, String> {
-    if a.rows() != b.rows() {
-        return Err(format!("{} rows beside {}", b.rows(), a.rows()));
-    }
-    if let Some(row) = (0..a.rows()).find(|r| (a.at(*r, t::TIME) - b.at(*r, t::TIME)).abs() > 1e-4)
-    {
-        let (x, y) = (a.at(row, t::TIME), b.at(row, t::TIME));
-        return Err(format!("row {row} is of {y} s in one and of {x} s in the other"));
-    }
-    let d = |row: usize, column: usize| b.at(row, column) - a.at(row, column);
-    let norm = |row: usize, columns: &[usize]| {
-        columns.iter().map(|c| d(row, *c).powi(2)).sum::<f64>().sqrt()
-    };
-    let each = |f: &dyn Fn(usize) -> f64| (0..a.rows()).map(f).collect::<Vec<f64>>();
-    // Written so that NaN stays.
-    let max = |values: &[f64]| {
-        values
-            .iter()
-            .fold(0.0_f64, |m, x| if x.is_nan() || m.is_nan() { f64::NAN } else { m.max(*x) })
-    };
-    let rmse = |v: &[f64]| (v.iter().map(|x| x * x).sum::<f64>() / v.len() as f64).sqrt();
-    let three = |first: usize| [first, first + 1, first + 2];
-    let xy = each(&|r| norm(r, &[t::POSITION, t::POSITION + 1]));
-    let z = each(&|r| d(r, t::POSITION + 2).abs());
-    let attitude = each(&|r| norm(r, &[t::ROLL, t::PITCH]));
-    let yaw = each(&|r| d(r, t::YAW).sin().atan2(d(r, t::YAW).cos()).abs());
-    let velocity = each(&|r| norm(r, &three(t::VELOCITY)));
-    let turning = each(&|r| norm(r, &three(t::ANGULAR_VELOCITY)));
-    let steering = each(&|r| d(r, t::STEERING).abs());
-    let wheels = |first: usize| -> Vec<f64> {
-        (0..a.rows())
-            .flat_map(|r| (0..4).map(move |w| (r, first + w)))
-            .map(|(r, c)| d(r, c).abs())
-            .collect()
-    };
-    let (speeds, touched) = (wheels(t::WHEEL_SPEED), wheels(t::CONTACT));
-    let gap = each(&|r| d(r, t::GAP).abs());
-    let penetration = each(&|r| d(r, t::PENETRATION).abs());
-    Ok(BTreeMap::from([
-        ("position_xy_rmse_m", rmse(&xy)),
-        ("position_xy_max_m", max(&xy)),
-        ("position_z_max_m", max(&z)),
-        ("attitude_rmse_rad", rmse(&attitude)),
-        ("attitude_max_rad", max(&attitude)),
-        ("yaw_max_rad", max(&yaw)),
-        ("velocity_rmse_mps", rmse(&velocity)),
-        ("velocity_max_mps", max(&velocity)),
-        ("angular_velocity_rmse_rad_s", rmse(&turning)),
-        ("angular_velocity_max_rad_s", max(&turning)),
-        ("steering_max_rad", max(&steering)),
-        ("wheel_speed_max_rad_s", max(&speeds)),
-        ("contact_fraction_rmse", rmse(&touched)),
-        ("contact_fraction_max", max(&touched)),
-        ("gap_max_s", max(&gap)),
-        ("penetration_max_m", max(&penetration)),
-    ]))
 }
 
 /// What a chunk of a run saw: extremes over its physics steps and all worlds.
@@ -480,14 +395,6 @@ mod tests {
 
     const TEXT: &str = include_str!("../../m2.toml");
 
-    fn telemetry(rows: usize) -> Telemetry {
-        let mut values = vec![0.0; rows * t::COLUMNS];
-        for row in 0..rows {
-            values[row * t::COLUMNS + t::TIME] = row as f64 * 0.05;
-        }
-        Telemetry { values }
-    }
-
     /// FACTS 2.1.9: the schedule, the drive law, the list of scales.
     #[test]
     fn the_declared_protocol_is_the_published_one() {
@@ -522,29 +429,6 @@ mod tests {
         let without = TEXT.replacen("gap_max_s = 0.01\n", "", 1);
         let error = BatchProtocol::parse(&without).expect_err("a quantity without a limit");
         assert!(error.contains("agreement.limits has no `gap_max_s`"), "{error}");
-    }
-
-    #[test]
-    fn differences_are_what_they_say() {
-        let (a, mut b) = (telemetry(4), telemetry(4));
-        let mut set =
-            |row: usize, column: usize, value: f64| b.values[row * t::COLUMNS + column] = value;
-        set(1, t::POSITION, 3.0);
-        set(1, t::POSITION + 1, 4.0);
-        set(2, t::YAW, std::f64::consts::TAU - 0.5);
-        set(3, t::WHEEL_SPEED + 2, -2.0);
-        set(3, t::CONTACT + 1, 0.4);
-        let d = differences(&a, &b).expect("comparable");
-        assert_eq!(d.keys().copied().collect::<Vec<_>>().len(), QUANTITIES.len());
-        assert_eq!((d["position_xy_max_m"], d["position_xy_rmse_m"]), (5.0, 2.5), "√(25/4)");
-        assert!((d["yaw_max_rad"] - 0.5).abs() < 1e-12, "on the circle");
-        assert_eq!(d["wheel_speed_max_rad_s"], 2.0);
-        assert!((d["contact_fraction_rmse"] - 0.1).abs() < 1e-15, "√(0.16/16)");
-        b.values[t::COLUMNS * 3 + t::GAP] = f64::NAN;
-        assert!(differences(&a, &b).expect("comparable")["gap_max_s"].is_nan());
-        assert!(differences(&a, &telemetry(3)).expect_err("rows").contains("3 rows beside 4"));
-        b.values[t::COLUMNS + t::TIME] = 0.06;
-        assert!(differences(&a, &b).expect_err("times").contains("row 1"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! SI units. +x is forward, +y left, positive yaw counter-clockwise; positive steering turns left. The public
 //! state is that of the rear axle's reference point.
 
+pub mod agreement;
 pub mod batch;
 pub mod config;
 pub mod convergence;

@@ -1,5 +1,6 @@
 //! The first page.
 
+use super::batch;
 use super::control::{ControlRow, controls};
 use super::coverage::{Coverage, coverage};
 use super::curves::{Figure, figures};
@@ -80,7 +81,7 @@ pub(crate) fn page<'a>(
         facts: facts(ctx),
         not_measured: limits::not_measured(ctx),
         interest: limits::interest(ctx),
-        protocols: protocol::entries(ctx),
+        protocols: protocol::entries(ctx).into_iter().chain(batch::entries(ctx)).collect(),
         precision,
         more_precision,
         scores: scores(ctx),

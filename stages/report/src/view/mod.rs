@@ -2,6 +2,7 @@
 
 mod action;
 mod actions;
+mod batch;
 mod case;
 mod control;
 mod coverage;
@@ -272,6 +273,12 @@ fn write_protocols(
             let path = protocol::scenario_path(judged, scenario);
             frame(&page.title).write(site, &path, "scenario.html", &page)?;
         }
+    }
+    for together in batch::together(ctx) {
+        let page = batch::page(&together, batch::files(&together, site)?);
+        let title = page.title.clone();
+        let frame = Framing { head, root: "../", here: "index.html", title };
+        frame.write(site, &together.path, "batch.html", &page)?;
     }
     Ok(())
 }

@@ -85,6 +85,21 @@ pub(crate) struct Failure {
     pub(crate) margin: String,
 }
 
+impl Failure {
+    /// The check of a column, `step`, in a scenario.
+    pub(crate) fn of(
+        step: String,
+        scenario: String,
+        href: String,
+        check: &Check,
+        found: CheckCell,
+    ) -> Self {
+        let CheckCell { value, exact, margin, .. } = found;
+        let metric = text::line(&check.metric);
+        Self { step, scenario, href, metric, asked: asked(check), value, exact, margin }
+    }
+}
+
 /// Checks of a kind or a scenario.
 #[derive(Serialize)]
 pub(crate) struct Group {
@@ -212,7 +227,7 @@ fn title(report: &Report) -> String {
 }
 
 /// A physics step, as the protocol writes it.
-fn seconds(dt: f64) -> String {
+pub(crate) fn seconds(dt: f64) -> String {
     format!("{dt}\u{a0}s")
 }
 
@@ -334,7 +349,7 @@ fn margin(check: &Check) -> String {
     format!("{share:.digits$}\u{a0}%").replace('-', "\u{2212}")
 }
 
-fn cell(check: &Check) -> CheckCell {
+pub(crate) fn cell(check: &Check) -> CheckCell {
     CheckCell {
         value: check.value.map_or_else(|| "none".to_owned(), number),
         exact: check.value.map_or_else(|| "it could not be computed".to_owned(), |v| v.to_string()),
@@ -343,11 +358,16 @@ fn cell(check: &Check) -> CheckCell {
     }
 }
 
-/// Rows of the checks that `of` picks from each candidate, in the order in which they first come.
+/// Rows of the checks that `of` picks from each candidate.
 fn rows<'a>(report: &'a Report, of: impl Fn(&'a Candidate) -> &'a [Check]) -> Vec<Row> {
+    table(&report.candidates.iter().map(of).collect::<Vec<_>>())
+}
+
+/// Rows of the checks of each column, in the order in which they first come.
+pub(crate) fn table(columns: &[&[Check]]) -> Vec<Row> {
     let mut order: Vec<&Check> = Vec::new();
     let mut seen = BTreeSet::new();
-    for check in report.candidates.iter().flat_map(&of) {
+    for check in columns.iter().copied().flatten() {
         if seen.insert(check.id.as_str()) {
             order.push(check);
         }
@@ -356,10 +376,9 @@ fn rows<'a>(report: &'a Report, of: impl Fn(&'a Candidate) -> &'a [Check]) -> Ve
         metric: text::line(&check.metric),
         id: text::line(&check.id),
         asked: asked(check),
-        cells: report
-            .candidates
+        cells: columns
             .iter()
-            .map(|c| of(c).iter().find(|other| other.id == check.id).map(cell))
+            .map(|c| c.iter().find(|other| other.id == check.id).map(cell))
             .collect(),
     };
     order.into_iter().map(row).collect()
@@ -451,20 +470,13 @@ fn failures(judged: &Judged) -> Vec<Failure> {
         for check in all_checks(c).filter(|check| !check.passed) {
             let scenario = place(&check.id);
             let found = cell(check);
-            out.push(Failure {
-                step: seconds(c.timestep_s),
-                scenario: text::line(scenario),
-                href: if known.contains(scenario) {
-                    beside(&scenario_href(judged, scenario))
-                } else {
-                    String::new()
-                },
-                metric: text::line(&check.metric),
-                asked: asked(check),
-                value: found.value,
-                exact: found.exact,
-                margin: found.margin,
-            });
+            let href = if known.contains(scenario) {
+                beside(&scenario_href(judged, scenario))
+            } else {
+                String::new()
+            };
+            let step = seconds(c.timestep_s);
+            out.push(Failure::of(step, text::line(scenario), href, check, found));
         }
     }
     out

@@ -199,6 +199,11 @@ fn notes(ctx: &Ctx<'_>, list: &[&Replay]) -> Vec<String> {
             text::line(&replay.renderer),
         ));
     }
+    if shown.iter().any(|(_, s)| s.camera_follows) {
+        out.push(
+            "The camera goes with the bodies; the squares of the ground show how far.".to_owned(),
+        );
+    }
     let worst = shown
         .iter()
         .filter_map(|(_, s)| s.track.as_ref())

@@ -44,14 +44,15 @@ struct Scenario {
     checks: Vec<Check>,
 }
 
+/// A check of a report of either kind.
 #[derive(Deserialize)]
-struct Check {
-    id: String,
-    metric: String,
-    operator: String,
-    limit: f64,
-    value: Option<f64>,
-    passed: bool,
+pub(super) struct Check {
+    pub(super) id: String,
+    pub(super) metric: String,
+    pub(super) operator: String,
+    pub(super) limit: f64,
+    pub(super) value: Option<f64>,
+    pub(super) passed: bool,
 }
 
 #[derive(Deserialize)]
