@@ -15,6 +15,8 @@ pub(crate) fn stages() -> Vec<Box<dyn Stage>> {
         Box::new(sim_stage_report::Report),
         Box::new(sim_stage_protocol::ProtocolKind),
         Box::new(sim_stage_batch_protocol::BatchProtocolKind),
+        Box::new(sim_stage_calibrate::Calibrate),
+        Box::new(sim_stage_calibrate::Calibration),
     ]
 }
 

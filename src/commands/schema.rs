@@ -6,8 +6,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What people and engines write: pipeline, scene, job, result, description or
-    /// device-samples; or what commands
+    /// What people and engines write: pipeline, scene, job, result, description,
+    /// capacity-samples or device-samples; or what commands
     /// print: audit, run-diff, action-diff, critical-path, why-depends, what-ran, runs or store-size
     #[arg(default_value = "pipeline")]
     what: String,

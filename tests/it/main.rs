@@ -4,6 +4,7 @@
 
 mod behaviour;
 mod cache;
+mod calibrate;
 mod commands;
 mod containment;
 mod corpus;

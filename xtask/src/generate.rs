@@ -5,12 +5,13 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-const SCHEMAS: [&str; 14] = [
+const SCHEMAS: [&str; 15] = [
     "pipeline",
     "scene",
     "job",
     "result",
     "description",
+    "capacity-samples",
     "device-samples",
     "audit",
     "run-diff",

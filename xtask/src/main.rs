@@ -25,6 +25,7 @@ cargo xtask TASK
   run PIPELINE [ARG…]   fetch libduckdb, build sim-pipe, run a pipeline
   build                 fetch libduckdb, build sim-pipe, print where it is
   test [PART…]          check everything; parts: fmt tidy clippy unit gen engines flake
+  test --engine NAME    the tests of one adapter, also of one that is left out unless it was built before
   gen [--check]         write docs/cli.md and docs/schema/*.json from the program
   vendor [--check]      build the scripts of others in templates/vendor again (needs npm)
   tidy                  check the structure of the repository

@@ -17,8 +17,23 @@ const PARTS: [Part; 7] = [
     ("flake", "flake.nix against the stand-in nixpkgs", flake::check),
 ];
 
-/// Runs the parts that are named, or all but the flake's. All run, whatever fails before.
+/// Runs the parts that are named, or all but the flake's. All run, whatever fails before. With `--engine NAME`,
+/// the tests of one adapter alone.
 pub(crate) fn test(args: &[String]) -> Result<ExitCode> {
+    if let [flag, name] = args
+        && flag == "--engine"
+    {
+        let all = adapters::all()?;
+        let Some(adapter) = all.iter().find(|a| a.name == *name) else {
+            let names: Vec<&str> = all.iter().map(|a| a.name.as_str()).collect();
+            bail!(
+                "there is no engine `{name}` with tests of its own; there are {}",
+                names.join(", ")
+            );
+        };
+        engine(adapter)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(other) = args.iter().find(|a| !PARTS.iter().any(|(name, ..)| name == a)) {
         let names: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
         bail!("there is no part `{other}`; there are {}", names.join(", "));
@@ -51,6 +66,9 @@ fn fmt() -> Result<()> {
     shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
     for adapter in adapters::all()?.into_iter().chain([adapters::host()]) {
         shell::run(adapter.cargo(&["fmt", "--check"])?.env_remove("CARGO_TARGET_DIR"))?;
+        for dir in adapter.tools()? {
+            shell::run(shell::cargo().args(["fmt", "--check"]).current_dir(dir))?;
+        }
     }
     Ok(())
 }
@@ -68,14 +86,34 @@ fn unit() -> Result<()> {
 
 fn engines() -> Result<()> {
     for adapter in adapters::all()?.into_iter().chain([adapters::host()]) {
-        shell::say(&format!("-- {}", adapter.name));
-        for features in adapter.builds() {
-            let args = [&["test", "--locked", "--no-fail-fast"], features].concat();
-            shell::run(&mut adapter.cargo(&args)?)?;
+        if adapter.opt_in() && !adapter.was_built()? {
+            let name = &adapter.name;
+            shell::say(&format!(
+                "-- {name}: skipped, its build is not in the cache; `cargo xtask test --engine {name}` \
+                 builds and tests it"
+            ));
+            continue;
         }
-        if adapter.name == "batch" {
-            batch::test(&adapter)?;
-        }
+        engine(&adapter)?;
+    }
+    Ok(())
+}
+
+/// The tests of one adapter, in each of its builds, and those of the tools that it is built with.
+fn engine(adapter: &adapters::Adapter) -> Result<()> {
+    shell::say(&format!("-- {}", adapter.name));
+    for dir in adapter.tools()? {
+        let target = adapter.target()?.with_extension("tools");
+        let mut cargo = shell::cargo();
+        cargo.args(["test", "--locked"]).current_dir(dir).env("CARGO_TARGET_DIR", target);
+        shell::run(&mut cargo)?;
+    }
+    for features in adapter.builds() {
+        let args = [&["test", "--locked", "--no-fail-fast"], features].concat();
+        shell::run(&mut adapter.cargo(&args)?)?;
+    }
+    if adapter.name == "batch" {
+        batch::test(adapter)?;
     }
     Ok(())
 }

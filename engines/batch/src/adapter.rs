@@ -40,7 +40,7 @@ impl Engine for BatchAdapter {
                 device_timestamps: false,
                 repeatability: Repeatability::Bitwise,
             },
-            limits: Limits { bodies: Some(MOST_BODIES), worlds: None },
+            limits: Limits { bodies: Some(MOST_BODIES), ..Limits::default() },
         }
     }
 

@@ -5,8 +5,10 @@
 
 mod misbehave;
 mod point_mass;
+mod room;
 mod script;
 
 pub use misbehave::run;
 pub use point_mass::{DEVICE, PointMass, Profiler};
+pub use room::{Crowd, PAIRS};
 pub use script::{Behaviour, LONGEST, Script};

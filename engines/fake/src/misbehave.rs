@@ -1,6 +1,7 @@
 //! The misbehaviours.
 
 use crate::point_mass::{PointMass, Profiler};
+use crate::room::Crowd;
 use crate::script::{Behaviour, LONGEST, Script};
 use sim_engine_harness::{EngineError, run_job, write_atomically};
 use sim_engine_protocol::{Job, JobResult, Mode, ProfileReport, SettingValue};
@@ -60,6 +61,9 @@ fn act(script: &Script, job_file: &Path, out: &Path) -> Result<(), String> {
         Behaviour::ProfilesTheHost => engine.profiler = Profiler::HostOnly,
         Behaviour::LosesAStep => engine.profiler = Profiler::LosesAStep,
         Behaviour::OverflowsQueries => engine.profiler = Profiler::Overflows,
+        Behaviour::Buffers => engine.room = Some(Crowd::Never),
+        Behaviour::CrowdedAtTheEnd => engine.room = Some(Crowd::AtTheEnd),
+        Behaviour::CrowdedBriefly => engine.room = Some(Crowd::Briefly),
         _ => {}
     }
     let folder = job_file.parent().unwrap_or(Path::new(""));

@@ -1,10 +1,12 @@
 //! Point masses under gravity: semi-implicit Euler, no rotation, no contacts.
 
+use crate::room::{Crowd, PAIRS, Room};
 use sim_engine_harness::{Engine, EngineError, Profiled, Simulation};
 use sim_engine_protocol::{
-    ActivityKind, Approximation, Capabilities, Combine, Counters, DEVICE_SAMPLES_FORMAT,
-    Description, DeviceEvent, DeviceLabel, DeviceSamples, Job, Limits, Mode, PROTOCOL, Pose,
-    Precision, QueryBuffer, Repeatability, Scene, SettingValue, Translation, Velocity,
+    ActivityKind, Approximation, Capabilities, CapacitySamples, Combine, Counters,
+    DEVICE_SAMPLES_FORMAT, Description, DeviceEvent, DeviceLabel, DeviceSamples, Job, Limits, Mode,
+    PROTOCOL, Pose, Precision, QueryBuffer, Repeatability, Scene, SettingValue, Translation,
+    Velocity,
 };
 use std::collections::BTreeMap;
 
@@ -19,6 +21,8 @@ pub struct PointMass {
     pub refuses: Option<EngineError>,
     /// How the profiler of its device misbehaves.
     pub profiler: Profiler,
+    /// Has a buffer of fixed size, and when it is crowded.
+    pub room: Option<Crowd>,
     /// Settings to report beside its own.
     pub notes: BTreeMap<String, SettingValue>,
 }
@@ -43,7 +47,9 @@ pub enum Profiler {
 
 impl Engine for PointMass {
     fn describe(&self) -> Description {
-        let modes = [Mode::Timed, Mode::Memory, Mode::Capture, Mode::Probe, Mode::Profile];
+        let mut modes = vec![Mode::Timed, Mode::Memory, Mode::Capture, Mode::Probe, Mode::Profile];
+        modes.extend(self.room.map(|_| Mode::Calibrate));
+        let calibrated = self.room.map(|_| PAIRS.to_owned()).into_iter().collect();
         Description {
             protocol: PROTOCOL,
             engine: "fake".into(),
@@ -51,7 +57,7 @@ impl Engine for PointMass {
             backends: vec!["cpu".into(), DEVICE.into()],
             precision: Precision::Double,
             capabilities: Capabilities {
-                modes: modes.to_vec(),
+                modes,
                 shapes: ["box", "sphere", "capsule"].map(String::from).to_vec(),
                 hinges: false,
                 robots: false,
@@ -62,7 +68,7 @@ impl Engine for PointMass {
                 device_timestamps: true,
                 repeatability: Repeatability::Bitwise,
             },
-            limits: Limits::default(),
+            limits: Limits { calibrated, ..Limits::default() },
         }
     }
 
@@ -71,7 +77,9 @@ impl Engine for PointMass {
             return Err(refusal.clone());
         }
         let count = scene.dynamic_count() * job.worlds as usize;
+        let bodies = scene.dynamic_count() as u64;
         Ok(Box::new(Masses {
+            room: self.room.map(|crowd| Room::new(crowd, bodies, job)).transpose()?,
             engine: self.clone(),
             scene: scene.clone(),
             worlds: job.worlds,
@@ -84,6 +92,7 @@ struct Masses {
     engine: PointMass,
     scene: Scene,
     worlds: u32,
+    room: Option<Room>,
     /// Position and velocity of every dynamic body of every world.
     state: Vec<([f64; 3], [f64; 3])>,
 }
@@ -91,6 +100,9 @@ struct Masses {
 impl Simulation for Masses {
     fn reset(&mut self) -> Result<(), EngineError> {
         self.state.clear();
+        if let Some(room) = &mut self.room {
+            room.reset();
+        }
         for _ in 0..self.worlds {
             let start = self.scene.dynamic_bodies().map(|(_, b)| (b.position, b.linear_velocity));
             self.state.extend(start);
@@ -110,7 +122,19 @@ impl Simulation for Masses {
                 }
             }
         }
+        if let Some(room) = &mut self.room {
+            room.step(steps);
+        }
         Ok(())
+    }
+
+    fn calibrate(&mut self, steps: u64) -> Result<BTreeMap<String, u64>, EngineError> {
+        self.step(steps)?;
+        Ok(self.room.as_ref().map(Room::peaks).unwrap_or_default())
+    }
+
+    fn capacity_samples(&mut self) -> Result<Option<CapacitySamples>, EngineError> {
+        Ok(self.room.as_ref().map(Room::samples))
     }
 
     /// In each step: a kernel of 1 µs a body, and a copy of 1 µs on another stream that begins half a
@@ -164,7 +188,12 @@ impl Simulation for Masses {
     }
 
     fn counters(&self) -> Counters {
-        Counters { simulated_bodies: Some(self.state.len() as u64), ..Counters::default() }
+        let simulated_bodies = Some(self.state.len() as u64);
+        let mut counters = Counters { simulated_bodies, ..Counters::default() };
+        if let Some(room) = &self.room {
+            room.count(&mut counters);
+        }
+        counters
     }
 
     fn settings(&self) -> BTreeMap<String, SettingValue> {

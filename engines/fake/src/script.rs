@@ -97,6 +97,12 @@ pub enum Behaviour {
     LosesAStep,
     /// The profiler's buffer is full.
     OverflowsQueries,
+    /// Has a buffer of fixed size, which a calibration decides.
+    Buffers,
+    /// The same, and the last step asks for ten times as much.
+    CrowdedAtTheEnd,
+    /// The same, and one step in the middle of a capture asks for ten times as much.
+    CrowdedBriefly,
     /// Half the device time that its samples have.
     LieDeviceTime,
 }

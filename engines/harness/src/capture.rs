@@ -2,8 +2,12 @@
 //! where the timed one did.
 
 use crate::engine::{EngineError, Simulation};
+use crate::files::write_atomically;
 use sim_engine_protocol::capture::CaptureHeader;
-use sim_engine_protocol::{CaptureReport, Job, Pose, Repeatability, Scene, StateComparison};
+use sim_engine_protocol::{
+    CAPACITY_SAMPLES_FILE, CapacityReport, CaptureReport, Job, Pose, Repeatability, Scene,
+    StateComparison,
+};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -54,7 +58,22 @@ pub(crate) fn capture(
         steps_per_frame,
         interval_s: steps_per_frame as f64 * scene.timestep,
         final_state: StateComparison::NotCompared { reason: "the run has not ended".into() },
+        capacities: capacities(simulation, job, out)?,
     })
+}
+
+/// What every step asked of buffers of fixed size, written down (P044).
+fn capacities(
+    simulation: &mut dyn Simulation,
+    job: &Job,
+    out: &Path,
+) -> Result<Option<CapacityReport>, EngineError> {
+    let Some(samples) = simulation.capacity_samples()? else { return Ok(None) };
+    let wrong = |e: String| EngineError::failed(format!("capacity samples: {e}"));
+    let report = samples.report(job.steps).map_err(wrong)?;
+    let text = serde_json::to_vec(&samples).map_err(|e| wrong(e.to_string()))?;
+    write_atomically(&out.join(CAPACITY_SAMPLES_FILE), &text).map_err(EngineError::failed)?;
+    Ok(Some(report))
 }
 
 /// The digest of world 0 at the end of a capture against that of the timed run. An engine that

@@ -1,8 +1,8 @@
 //! What an adapter implements.
 
 use sim_engine_protocol::{
-    Counters, Description, DeviceSamples, Job, Pose, Scene, SettingValue, Status, Translation,
-    Velocity,
+    CapacitySamples, Counters, Description, DeviceSamples, Job, Pose, Scene, SettingValue, Status,
+    Translation, Velocity,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,6 +38,18 @@ pub trait Simulation {
     /// `profile` replays of engines that say that they have them, on backends that have a device.
     fn profile(&mut self, steps: u64) -> Result<Profiled, EngineError> {
         Err(EngineError::failed(format!("no profiler for these {steps} steps")))
+    }
+
+    /// Advances as [`Simulation::step`] does, with buffers that grow, and gives the largest demand of any
+    /// step in one world, by buffer. Asked in `calibrate` runs of engines that say that they can.
+    fn calibrate(&mut self, steps: u64) -> Result<BTreeMap<String, u64>, EngineError> {
+        Err(EngineError::failed(format!("no counters of buffers for these {steps} steps")))
+    }
+
+    /// What every step since the reset asked of buffers of fixed size, in a capture; none for engines
+    /// without such.
+    fn capacity_samples(&mut self) -> Result<Option<CapacitySamples>, EngineError> {
+        Ok(None)
     }
 
     /// Appends the poses of a world's dynamic bodies in scene order.

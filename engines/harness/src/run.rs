@@ -10,8 +10,9 @@ use crate::memory::{self, Reader, Sampler};
 use crate::profile::{no_device, profile};
 use crate::robot::check_start;
 use sim_engine_protocol::{
-    Accuracy, Counters, Description, EngineId, FieldError, Job, JobResult, Mode, Outcome, PROTOCOL,
-    Phases, Pose, ProfileReport, Scene, SceneFacts, Shape, SnapshotPhase, Status, Translation,
+    Accuracy, CalibrationReport, Counters, Description, EngineId, FieldError, Job, JobResult, Mode,
+    Outcome, PROTOCOL, Phases, Pose, ProfileReport, Scene, SceneFacts, Shape, SnapshotPhase,
+    Status, Translation,
 };
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,6 +83,7 @@ fn blank(description: &Description, job: &Job) -> JobResult {
         gpu_memory: None,
         capture: None,
         profile: None,
+        calibration: None,
     }
 }
 
@@ -151,6 +153,14 @@ fn execute(
 
     if job.mode == Mode::Capture {
         result.capture = Some(capture(simulation.as_mut(), &scene, job, out)?);
+    } else if job.mode == Mode::Calibrate {
+        let peaks = simulation.calibrate(job.steps)?;
+        simulation.sync()?;
+        result.counters = simulation.counters();
+        result.calibration = Some(CalibrationReport { peaks, steps: job.steps });
+        result.steps = job.steps;
+        // Whether the state is sound is for trials to say: a calibration asks how much room one takes.
+        return Ok(());
     } else if job.mode == Mode::Profile {
         result.profile = Some(profile(simulation.as_mut(), job, out)?);
     } else {
@@ -221,6 +231,10 @@ fn read_back(
     if !failed.is_empty() {
         result.outcome = Outcome { status: Status::GateFailed, reason: Some(failed.join("; ")) };
     }
+    let full = result.capture.as_ref().and_then(|c| c.capacities.as_ref()?.overflow());
+    if let (Some(full), Status::Ok) = (full, result.outcome.status) {
+        return Err(EngineError::failed(format!("{full}: what found no room was dropped")));
+    }
     let overflow = result.counters.overflow.filter(|n| *n > 0);
     if let (Some(n), Status::Ok) = (overflow, result.outcome.status) {
         let reason = format!("{n} contacts or constraints were dropped for want of room");
@@ -287,7 +301,9 @@ fn check_job(description: &Description, job: &Job) -> Result<(), EngineError> {
     let can = &description.capabilities;
     if !description.backends.contains(&job.backend) {
         let known = description.backends.join(", ");
-        let reason = format!("backend {}: this build has {known}", job.backend);
+        let why = description.limits.absent_backends.get(&job.backend);
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let reason = format!("backend {}{why}; this build has {known}", job.backend);
         return Err(EngineError::unsupported(reason));
     }
     if !can.modes.contains(&job.mode) {
@@ -297,11 +313,33 @@ fn check_job(description: &Description, job: &Job) -> Result<(), EngineError> {
         let known = can.settings.join(", ");
         return Err(EngineError::unsupported(format!("setting {name}: it takes {known}")));
     }
+    check_calibration(description, job)?;
     match description.limits.worlds {
         Some(most) if u64::from(job.worlds) > most => {
             Err(EngineError::refused(format!("{} worlds: at most {most}", job.worlds)))
         }
         _ => Ok(()),
+    }
+}
+
+/// An engine whose buffers have fixed sizes runs no trial without the peaks that they follow from (P041).
+fn check_calibration(description: &Description, job: &Job) -> Result<(), EngineError> {
+    let needed = &description.limits.calibrated;
+    if needed.is_empty() || matches!(job.mode, Mode::Probe | Mode::Calibrate) {
+        return Ok(());
+    }
+    let Some(calibrated) = &job.calibrated else {
+        let reason = "no calibration of this scene: give the trials the input `calibration`, from a \
+                      `calibrate` stage";
+        return Err(EngineError::refused(reason));
+    };
+    let chosen = calibrated.choose().map_err(EngineError::refused)?;
+    match needed.iter().find(|name| !chosen.peaks.contains_key(*name)) {
+        Some(name) => {
+            let size = chosen.size;
+            Err(EngineError::refused(format!("the calibration of size {size} has no {name}")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -61,7 +61,7 @@ impl Engine for Toy {
                     Repeatability::Bitwise
                 },
             },
-            limits: Limits { bodies: None, worlds: Some(8) },
+            limits: Limits { worlds: Some(8), ..Limits::default() },
         }
     }
 

@@ -13,6 +13,7 @@
 //! simulated time. Where the steps of the run are no multiple of it, the final state is in no
 //! frame; gates and digest are of the final state all the same.
 
+use crate::calibration::CapacityReport;
 use serde::{Deserialize, Serialize};
 
 /// What a capture run wrote.
@@ -32,6 +33,9 @@ pub struct CaptureReport {
     pub interval_s: f64,
     /// Whether it ended where the timed run ended.
     pub final_state: StateComparison,
+    /// What every step asked of buffers of fixed size; absent for engines without such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacities: Option<CapacityReport>,
 }
 
 /// The final state of a capture beside that of world 0 of the timed run that it replays.

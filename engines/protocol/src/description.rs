@@ -3,6 +3,7 @@
 use crate::job::Mode;
 use crate::result::Precision;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// An engine and what its adapter can do with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,8 +70,8 @@ pub enum Repeatability {
     },
 }
 
-/// Sizes an adapter refuses to exceed; absent where only memory limits it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What an adapter refuses; sizes are absent where only memory limits them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -80,4 +81,10 @@ pub struct Limits {
     /// Most worlds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worlds: Option<u64>,
+    /// Buffers whose sizes a calibration decides; a job that is measured needs one that knows them all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrated: Vec<String>,
+    /// Backends that the engine has and this build or machine lacks, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent_backends: BTreeMap<String, String>,
 }

@@ -1,6 +1,7 @@
 //! What an adapter is asked to do: one job, one process.
 
 use crate::PROTOCOL;
+use crate::calibration::Calibrated;
 use crate::check::{FieldError, FieldErrors};
 use crate::scene::Scene;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub struct Job {
     /// state of world 0 of the timed run that it replays, [`crate::JobResult::world0_state_digest`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_state: Option<String>,
+    /// What a calibration found of the job's scenario, for engines whose buffers have fixed sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated: Option<Calibrated>,
     /// Engine settings that differ from the adapter's; a name it does not know is refused.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, SettingValue>,
@@ -265,6 +269,9 @@ impl Job {
             if let Some(limit) = limit {
                 e.within(&format!("gates.{name}"), limit, -1.0, 1.0e3);
             }
+        }
+        if let Some(calibrated) = &self.calibrated {
+            calibrated.check(&mut e);
         }
         for (name, value) in &self.settings {
             if let SettingValue::Number(x) = value {

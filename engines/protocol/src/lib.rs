@@ -3,6 +3,7 @@
 //! Everything is JSON in SI units, Z up, quaternions as `[w, x, y, z]`. Unknown fields are
 //! errors, absent is not zero, and no document holds `null`, NaN or infinity.
 
+mod calibration;
 pub mod capture;
 mod check;
 mod description;
@@ -15,6 +16,10 @@ mod scene;
 #[cfg(feature = "schema")]
 mod schema;
 
+pub use calibration::{
+    BufferUse, CAPACITY_SAMPLES_FILE, CAPACITY_SAMPLES_FORMAT, Calibrated, CalibratedSize,
+    CalibrationReport, CapacityReport, CapacitySamples,
+};
 pub use capture::{CaptureReport, StateComparison};
 pub use check::{FieldError, FieldErrors, non_finite_fields};
 pub use description::{Capabilities, Description, Limits, Repeatability};

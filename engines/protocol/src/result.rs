@@ -1,5 +1,6 @@
 //! What an adapter answers: one result for one job.
 
+use crate::calibration::{BufferUse, CalibrationReport};
 use crate::capture::CaptureReport;
 use crate::check::{FieldError, FieldErrors, non_finite_fields};
 use crate::device::{Combine, ProfileReport};
@@ -78,6 +79,9 @@ pub struct JobResult {
     /// Device timestamps, or why there are none. Profile runs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileReport>,
+    /// The buffer sizes that the scene asks for. Calibration runs only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<CalibrationReport>,
 }
 
 /// Name and version of an engine.
@@ -242,6 +246,9 @@ pub struct Counters {
     /// Contacts or constraints dropped for want of room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflow: Option<u64>,
+    /// Buffers of fixed size, by name: what the final step asked of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub buffers: BTreeMap<String, BufferUse>,
     /// Times the engine reset its own state (after divergence).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<u64>,
@@ -467,6 +474,7 @@ impl JobResult {
                 e.add("phases.measured_ns", "absent", "a timed run that is ok has a sample");
             }
             self.profile_contradictions(e);
+            self.buffer_contradictions(e);
             if ok && self.simulated() && self.final_state_digest.is_none() {
                 e.add("final_state_digest", "absent", "a run that is ok has a final state");
             }
@@ -513,7 +521,38 @@ impl JobResult {
 
     /// Whether physics ran: a profile replay of a backend without a device clock says so and ends.
     fn simulated(&self) -> bool {
-        self.mode != Mode::Profile || matches!(self.profile, Some(ProfileReport::Timestamps(_)))
+        let profiled = matches!(self.profile, Some(ProfileReport::Timestamps(_)));
+        self.mode != Mode::Calibrate && (self.mode != Mode::Profile || profiled)
+    }
+
+    /// Peaks stand in a calibration alone; what found no room is counted as overflow, and a run in which
+    /// anything did is not ok (P043).
+    fn buffer_contradictions(&self, e: &mut FieldErrors) {
+        let ok = self.outcome.status == Status::Ok;
+        let calibrate = self.mode == Mode::Calibrate;
+        match &self.calibration {
+            Some(_) if !calibrate => {
+                e.add("calibration", self.mode.as_str(), "only a calibration has peaks");
+            }
+            None if calibrate && ok => {
+                e.add("calibration", "absent", "a calibration that is ok has peaks");
+            }
+            Some(found) if ok && (found.peaks.is_empty() || found.steps != self.steps) => {
+                let steps = self.steps;
+                e.add("calibration.steps", found.steps, format!("{steps} steps of some buffer"));
+            }
+            _ => {}
+        }
+        let lost: u64 = self.counters.buffers.values().map(|b| b.overflow()).sum();
+        let said = self.counters.overflow.unwrap_or(0);
+        if said < lost {
+            e.add("counters.overflow", said, format!("buffers lack room for {lost}"));
+        }
+        let full = self.capture.as_ref().and_then(|c| c.capacities.as_ref()?.overflow());
+        if ok && (lost > 0 || full.is_some()) {
+            let value = full.unwrap_or_else(|| format!("{lost} entries without room"));
+            e.add("counters.buffers", value, "the outcome says ok");
+        }
     }
 
     /// A device time stands in a profile replay alone, and follows from its own sums.

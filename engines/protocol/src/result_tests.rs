@@ -28,6 +28,7 @@ fn result() -> JobResult {
         gpu_memory: None,
         capture: None,
         profile: None,
+        calibration: None,
     }
 }
 

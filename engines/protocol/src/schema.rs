@@ -9,6 +9,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("job", schema_for!(crate::Job)),
         ("result", schema_for!(crate::JobResult)),
         ("description", schema_for!(crate::Description)),
+        ("capacity-samples", schema_for!(crate::CapacitySamples)),
         ("device-samples", schema_for!(crate::DeviceSamples)),
     ]
 }
@@ -18,7 +19,7 @@ mod tests {
     #[test]
     fn every_document_has_a_closed_schema() {
         let all = super::schemas();
-        assert_eq!(all.len(), 5);
+        assert_eq!(all.len(), 6);
         for (name, schema) in all {
             let closed = schema.get("additionalProperties").and_then(|v| v.as_bool());
             assert_eq!(closed, Some(false), "{name}");

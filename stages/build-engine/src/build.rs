@@ -15,6 +15,19 @@ struct Also {
 }
 
 #[derive(serde::Deserialize)]
+struct File {
+    from: String,
+    path: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Tool {
+    #[serde(rename = "crate")]
+    crate_dir: String,
+    bin: String,
+}
+
+#[derive(serde::Deserialize)]
 struct Library {
     from: String,
     path: String,
@@ -57,11 +70,43 @@ impl Workshop {
     }
 
     /// Fills in the folders that the environment of the build names.
-    fn name_folders(&mut self, lib: &Path, include: &Path) {
+    fn name_folders(&mut self, lib: &Path, include: &Path, files: &Path) {
         for value in self.env.values_mut() {
             *value = value.replace("{lib}", &lib.display().to_string());
             *value = value.replace("{include}", &include.display().to_string());
+            *value = value.replace("{files}", &files.display().to_string());
         }
+    }
+
+    /// Builds programs that the build itself calls, and puts their folder first on PATH.
+    fn tools(&mut self, tools: &[Tool], work: &Path, place: &Path) -> Result<(), StageError> {
+        if tools.is_empty() {
+            return Ok(());
+        }
+        fs::create_dir_all(place).at(place)?;
+        for tool in tools {
+            let other = Self {
+                crate_dir: work.join(&tool.crate_dir),
+                name: tool.crate_dir.clone(),
+                vendor: self.vendor.clone(),
+                target: self.target.with_file_name("tools-target"),
+                flags: self.flags.clone(),
+                env: BTreeMap::new(),
+            };
+            other.cargo(&["--bin", &tool.bin], &tool.bin)?;
+            let built = other.built(&tool.bin);
+            fs::copy(&built, place.join(&tool.bin)).at(&built)?;
+        }
+        let mut path = place.as_os_str().to_owned();
+        if let Some(usual) = std::env::var_os("PATH") {
+            path.push(":");
+            path.push(usual);
+        }
+        let path = path.into_string().map_err(|_| {
+            StageError::Failed("PATH is no text, so no tool can be put on it".to_owned())
+        })?;
+        self.env.insert("PATH".to_owned(), path);
+        Ok(())
     }
 
     /// `cargo build --release ARGS`, offline; `what` is what the error names.
@@ -112,7 +157,15 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             unpack(&archive, &library, &out_bin)?;
         }
     }
-    workshop.name_folders(&out_bin, &include);
+    let files = dir.join("tmp/files");
+    for file in optional_arg::<Vec<File>>(request, "files")?.unwrap_or_default() {
+        let archive = input(request, dir, &format!("fetch_{}", file.from))?;
+        fs::create_dir_all(&files).at(&files)?;
+        unpack(&archive, &Library { from: file.from, path: file.path, links: vec![] }, &files)?;
+    }
+    workshop.name_folders(&out_bin, &include, &files);
+    let tools: Vec<Tool> = optional_arg(request, "tools")?.unwrap_or_default();
+    workshop.tools(&tools, &dir.join("tmp/source"), &dir.join("tmp/tools"))?;
     let build = |bin: &str, features: &[&str]| {
         workshop.cargo(&[&["--bin", bin], features].concat(), bin)?;
         let built = workshop.built(bin);
@@ -131,7 +184,7 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
 /// Writes what an engine is, for whoever runs its program or reports on it.
 pub(crate) fn engine_json(request: &Request, dir: &Path, bin: &str) -> Result<(), StageError> {
     let keep = |name: &str| request.args.get(name).cloned().unwrap_or_default();
-    let engine = serde_json::json!({
+    let mut engine = serde_json::json!({
         "format": 1,
         "name": keep("engine"),
         "title": keep("title"),
@@ -140,6 +193,9 @@ pub(crate) fn engine_json(request: &Request, dir: &Path, bin: &str) -> Result<()
         "backends": keep("backends"),
         "bin": format!("bin/{bin}"),
     });
+    if let Some(licences) = request.args.get("licences") {
+        engine["licences"] = licences.clone();
+    }
     let path = dir.join("out/engine.json");
     fs::write(&path, format!("{engine:#}\n")).at(&path)
 }

@@ -172,6 +172,7 @@ impl Wheel {
             file: self.file.clone(),
             sha256: Some(self.sha256.clone()),
             integrity: None,
+            licence: None,
         }
     }
 }

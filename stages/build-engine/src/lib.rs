@@ -216,6 +216,40 @@ fn args(file: &EngineFile) -> BTreeMap<String, Value> {
         ("libraries".to_owned(), Value::List(libraries)),
     ]);
     // What is usual is no argument, so that engines without it keep their keys.
+    let pairs = |list: Vec<[(&str, &str); 2]>| {
+        let entry = |pair: [(&str, &str); 2]| {
+            Value::Map(pair.map(|(k, v)| (k.to_owned(), Value::str(v))).into_iter().collect())
+        };
+        Value::List(list.into_iter().map(entry).collect())
+    };
+    let licences = file.fetch.iter().filter_map(|f| {
+        let licence = f.licence.as_deref()?;
+        Some([("file", f.file.as_str()), ("licence", licence)])
+    });
+    let tables = [
+        (
+            "files",
+            file.build
+                .file
+                .iter()
+                .map(|f| [("from", f.from.as_str()), ("path", &f.path)])
+                .collect(),
+        ),
+        (
+            "tools",
+            file.build
+                .tool
+                .iter()
+                .map(|t| [("crate", t.crate_dir.as_str()), ("bin", &t.bin)])
+                .collect(),
+        ),
+        ("licences", licences.collect::<Vec<_>>()),
+    ];
+    for (name, list) in tables {
+        if !list.is_empty() {
+            args.insert(name.to_owned(), pairs(list));
+        }
+    }
     if !file.build.also.is_empty() {
         let also = file.build.also.iter().map(|a| {
             Value::Map(BTreeMap::from([

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 /// The whole file.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,9 +22,34 @@ pub struct EngineFile {
     /// How it is built.
     #[serde(default)]
     pub build: Build,
+    /// What is compiled ahead of trials, for adapters that are programs of their own.
+    #[serde(default)]
+    pub kernels: Kernels,
     /// What `sim-pipe pin` rewrites.
     #[serde(default)]
     pub pin: PinTarget,
+    /// What `cargo xtask test` does with it.
+    #[serde(default)]
+    pub test: TestHints,
+}
+
+/// What an adapter that is a program of its own has its devices' drivers compile, ahead of trials and once
+/// for all scenes: it has a command `compile JOB.json OUT_DIR`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernels {
+    /// Backends on which it does.
+    #[serde(default)]
+    pub backends: Vec<String>,
+}
+
+/// What the project's tests do with an engine.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestHints {
+    /// Whether its tests run only where they are asked for by name, or where it was built before.
+    #[serde(default)]
+    pub opt_in: bool,
 }
 
 /// What the engine is.
@@ -105,6 +131,8 @@ pub struct FetchPin {
     pub sha256: Option<String>,
     /// Integrity of an npm package.
     pub integrity: Option<String>,
+    /// SPDX expression of what is taken out of it, kept in the adapter's engine.json.
+    pub licence: Option<String>,
 }
 
 /// How it is built.
@@ -114,7 +142,14 @@ pub struct Build {
     /// Libraries to be laid beside the adapter.
     #[serde(default)]
     pub library: Vec<Library>,
-    /// Environment of the build; `{lib}` is the folder of those libraries, `{include}` that of headers.
+    /// Files that the build reads and the adapter does not keep.
+    #[serde(default)]
+    pub file: Vec<BuildFile>,
+    /// Programs that the build calls: their folder comes first on PATH.
+    #[serde(default)]
+    pub tool: Vec<BuildTool>,
+    /// Environment of the build; `{lib}` is the folder of those libraries, `{include}` that of headers,
+    /// `{files}` that of the files.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// More flags for rustc.
@@ -134,6 +169,29 @@ pub struct AlsoBuild {
     /// The crate's features that it is built with.
     #[serde(default)]
     pub features: Vec<String>,
+}
+
+/// A file out of a fetched archive, for the build alone.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildFile {
+    /// `id` of the fetch.
+    pub from: String,
+    /// Path in the archive (a wheel or another zip); the file lies below `{files}` under its last name.
+    pub path: String,
+}
+
+/// A program of the project that the build calls, such as one that stands in for a tool of the engine's
+/// own build.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildTool {
+    /// Folder of its crate, below the adapter's crate or one of its path dependencies. It has no
+    /// dependencies but the standard library.
+    #[serde(rename = "crate")]
+    pub crate_dir: String,
+    /// Binary target, which is the name that it is called by.
+    pub bin: String,
 }
 
 /// A library out of a fetched archive.
@@ -164,11 +222,26 @@ impl EngineFile {
     pub fn parse(text: &str) -> Result<Self, (String, Range<usize>)> {
         let file: Self =
             toml::from_str(text).map_err(|e| (e.message().to_owned(), e.span().unwrap_or(0..0)))?;
-        for library in &file.build.library {
-            if !file.fetch.iter().any(|f| f.id == library.from) {
-                let at = text.find(&format!("from = \"{}\"", library.from)).unwrap_or(0);
-                let message = format!("library from `{}`: no [[fetch]] has this id", library.from);
-                return Err((message, at..at + library.from.len() + 9));
+        let libraries = file.build.library.iter().map(|l| ("library", &l.from));
+        for (what, from) in libraries.chain(file.build.file.iter().map(|f| ("file", &f.from))) {
+            if !file.fetch.iter().any(|f| f.id == *from) {
+                let at = text.find(&format!("from = \"{from}\"")).unwrap_or(0);
+                let message = format!("{what} from `{from}`: no [[fetch]] has this id");
+                return Err((message, at..at + from.len() + 9));
+            }
+        }
+        let source = &file.source;
+        for tool in &file.build.tool {
+            let inside = |dir: &String| Path::new(&tool.crate_dir).starts_with(dir);
+            let climbs = tool.crate_dir.split('/').any(|part| part == "..");
+            if climbs || !std::iter::once(&source.crate_dir).chain(&source.paths).any(inside) {
+                let at = text.find(&format!("\"{}\"", tool.crate_dir)).unwrap_or(0);
+                let message = format!(
+                    "the tool in `{}` is not below the adapter's crate or its path dependencies, \
+                     which are all that a build sees",
+                    tool.crate_dir
+                );
+                return Err((message, at..at + tool.crate_dir.len() + 2));
             }
         }
         if let Some(python) = &file.python {
@@ -215,6 +288,17 @@ mod tests {
         let (message, span) = EngineFile::parse(text).expect_err("wrong");
         assert!(message.contains("unknown field `versoin`"), "{message}");
         assert_eq!(&text[span], "versoin");
+        let pin = include_str!("../../../engines/nexus/engine.toml");
+        let wrong = |from: &str, to: &str| {
+            let text = pin.replace(from, to);
+            let (message, span) = EngineFile::parse(&text).expect_err(to);
+            format!("{}: {message}", &text[span])
+        };
+        let file = "[[build.file]]\nfrom = \"wheel\"";
+        let found = wrong(file, "[[build.file]]\nfrom = \"weel\"");
+        assert_eq!(found, "from = \"weel\": file from `weel`: no [[fetch]] has this id");
+        let found = wrong("engines/nexus/shaders", "engines/nexus/../shaders");
+        assert!(found.starts_with("\"engines/nexus/../shaders\": the tool in"), "{found}");
         let pin = include_str!("../../../engines/mujoco_warp/engine.toml");
         let (message, span) = EngineFile::parse(&pin.replace("mujoco_warp.py", "mujoco-warp.py"))
             .expect_err("no module");

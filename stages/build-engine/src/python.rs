@@ -98,6 +98,8 @@ pub struct Runtime {
     by_worlds: bool,
     /// Whether the pin denies that the engine simulates material points.
     rigid_only: bool,
+    /// Backends on which a program of its own has kernels compiled ahead, once for all scenes.
+    backends: Vec<String>,
 }
 
 impl Runtime {
@@ -109,22 +111,36 @@ impl Runtime {
     ) -> Result<Self, Vec<Problem>> {
         let made = environment::drafts(folder, ctx, drafts)?;
         let path = format!("{}/engine.toml", folder.trim_end_matches('/'));
-        // Without a pin nothing is known before the adapter is asked.
+        // Without a pin nothing is known before the adapter is asked; whether it is sound is for the stage
+        // that builds it to say.
         let pin = ctx.exists(&path).then(|| ctx.read(&path).ok()).flatten();
         let pin = pin.and_then(|text| EngineFile::parse(&text).ok());
-        let rigid_only = pin.is_some_and(|file| !file.engine.mpm);
+        let rigid_only = pin.as_ref().is_some_and(|file| !file.engine.mpm);
         Ok(match made {
             Some((python, index)) => {
                 let by_worlds = python.compiles_by_worlds;
-                Self { environment: Some(index), by_worlds, rigid_only }
+                Self { environment: Some(index), by_worlds, rigid_only, backends: Vec::new() }
             }
-            None => Self { rigid_only, ..Self::default() },
+            None => {
+                let backends = pin.map(|file| file.kernels.backends).unwrap_or_default();
+                Self { rigid_only, backends, ..Self::default() }
+            }
         })
     }
 
     /// Whether the engine may simulate material points: its pin does not say that it does not (P204, P207).
     pub fn may_simulate_points(&self) -> bool {
         !self.rigid_only
+    }
+
+    /// Whether kernels are compiled ahead for a backend.
+    pub fn compiles(&self, backend: &str) -> bool {
+        self.is_needed() || self.backends.iter().any(|b| b == backend)
+    }
+
+    /// Whether what was compiled for one scene serves all.
+    pub fn compiles_once(&self) -> bool {
+        !self.is_needed()
     }
 
     /// For which number of worlds kernels are compiled that serve `worlds` of them.

@@ -2,8 +2,8 @@
 
 use fs_err as fs;
 use sim_engine_protocol::{
-    DEVICE_SAMPLES_FILE, DeviceSamples, Gates, Job, JobResult, Mode, PROTOCOL, ProfileReport,
-    Status,
+    CAPACITY_SAMPLES_FILE, DEVICE_SAMPLES_FILE, DeviceSamples, Gates, Job, JobResult, Mode,
+    PROTOCOL, ProfileReport, Status,
 };
 use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_stage_sdk::{
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Files that an adapter may leave beside its result.
-const EXTRAS: [&str; 3] = ["final.json", "capture.bin", DEVICE_SAMPLES_FILE];
+const EXTRAS: [&str; 4] = ["final.json", "capture.bin", DEVICE_SAMPLES_FILE, CAPACITY_SAMPLES_FILE];
 
 /// What a timed trial leaves beside its result for its capture: the digest of world 0's final state.
 pub(crate) const STATE: &str = "state.txt";
@@ -74,6 +74,11 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         && let Err(problem) = crate::capture::agrees(&result, &results)
     {
         return Err(StageError::Failed(format!("the adapter's capture is wrong: {problem}")));
+    }
+    if let Err(problem) = crate::calibration::same_peaks(&result, &results) {
+        return Err(StageError::Failed(format!(
+            "the adapter's result contradicts itself: {problem}"
+        )));
     }
     if let Err(problem) = same_time(&result, &results.join(DEVICE_SAMPLES_FILE)) {
         return Err(StageError::Failed(format!(
@@ -183,6 +188,7 @@ fn job(request: &Request, dir: &Path) -> Result<Job, StageError> {
         sample_interval_ms: 10,
         capture_interval_s: 1.0 / 60.0,
         timed_state: timed_state(request, dir)?,
+        calibrated: crate::calibration::of_request(request, dir)?,
         settings,
     })
 }

@@ -4,13 +4,17 @@
 //! A stage expands into scenes (shared by all engines), timed trials in a deterministic shuffled
 //! order, and for each timed trial the replays that were asked for, which run only after it passed.
 
+mod calibration;
 mod capture;
 mod captures;
 mod execute;
 mod facts;
 mod suite;
+mod workloads;
 
+pub use calibration::{CALIBRATION_FILE, CALIBRATION_FORMAT, CalibratedScenario, Calibrations};
 pub use facts::SuiteFacts;
+pub use workloads::{Workload, workloads};
 
 use sim_model::action::Class;
 use sim_model::kind::{
@@ -32,6 +36,8 @@ pub struct Trial;
 
 const REPLAYS: &[&str] = &["memory", "capture", "profile"];
 
+/// The input with buffer sizes.
+const CALIBRATION: &str = "calibration";
 /// P280: every adapter process on a CPU backend.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// P280: those on a GPU backend, and the structures of 110,000 bodies and more.
@@ -123,12 +129,21 @@ const PARAMS: &[Param] = &[
     },
 ];
 
-const INPUTS: &[InputSpec] = &[InputSpec {
-    name: "engine",
-    required: true,
-    many: false,
-    doc: "The adapter, from a `build-engine` stage.",
-}];
+const INPUTS: &[InputSpec] = &[
+    InputSpec {
+        name: "engine",
+        required: true,
+        many: false,
+        doc: "The adapter, from a `build-engine` stage.",
+    },
+    InputSpec {
+        name: "calibration",
+        required: false,
+        many: false,
+        doc: "Buffer sizes that the workloads need, from a `calibrate` stage of the same engine and backend; \
+              needed by engines whose buffers have fixed sizes.",
+    },
+];
 
 impl Kind for Trial {
     fn name(&self) -> &'static str {
@@ -385,6 +400,10 @@ impl Expansion<'_> {
             let scene = DraftInput::Draft { index: scene, subpath: Some("scene.json".into()) };
             draft.inputs.insert("scene".into(), scene);
             self.enter(&mut draft, kernels);
+            if self.cell.inputs.contains(CALIBRATION) {
+                let calibration = DraftInput::Declared(CALIBRATION.into());
+                draft.inputs.insert(CALIBRATION.into(), calibration);
+            }
             if let (Some(timed), "capture") = (after, mode) {
                 let subpath = Some(execute::STATE.to_owned());
                 let state = DraftInput::Draft { index: timed, subpath };
@@ -424,7 +443,7 @@ impl Expansion<'_> {
         settings: Option<&BTreeMap<String, Value>>,
         points: bool,
     ) -> Option<usize> {
-        if !self.runtime.is_needed() {
+        if !self.runtime.compiles(self.backend) {
             return None;
         }
         if let Some(index) = self.kernels.get(&name) {
@@ -440,6 +459,9 @@ impl Expansion<'_> {
             self.drafts.push(sim_stage_scene::draft(scenario, size, timestep, self.cell.seed));
             self.compile("first".to_owned(), self.drafts.len() - 1, 1, None, None)
         });
+        if self.runtime.compiles_once() {
+            return Some(base);
+        }
         Some(self.compile(name, scene, worlds, settings, Some(base)))
     }
 
