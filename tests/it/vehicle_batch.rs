@@ -31,7 +31,7 @@ inputs.plant = "plant"
 [[stage]]
 name = "site"
 kind = "report"
-inputs.protocols = "m2/verdict"
+inputs.protocols = "m2[]/verdict"
 "#;
 
 /// The declared protocol with scales of seconds.
