@@ -7,7 +7,6 @@ mod cache;
 mod commands;
 mod containment;
 mod corpus;
-mod cross_checks;
 mod disk_full;
 mod engines;
 mod escapes;
