@@ -8,7 +8,6 @@ mod calibrate;
 mod commands;
 mod containment;
 mod corpus;
-mod cross_checks;
 mod disk_full;
 mod engines;
 mod escapes;

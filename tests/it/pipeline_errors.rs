@@ -206,7 +206,7 @@ error[SP0403]: there is no scenario `box_pil`
 10 | name = "trial"
    |        ------- needed by this stage
    |
-help: the scenarios are box_pile, box_stack, brick_ring, capsule_pile, free_chain, free_fall, hinge_field, mixed_pile, pendulum, pyramids, robot_go1, robot_t1, roll, slide, sphere_pile
+help: the scenarios are box_pile, box_stack, brick_ring, capsule_pile, elastic_cube, free_chain, free_fall, hinge_field, mixed_pile, pendulum, pyramids, robot_go1, robot_t1, roll, sand_column, slide, sphere_pile
 
 error[SP0403]: size = 0 is outside 1 to 10000000
   --> suite.toml:6:10
