@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 fn compile_to(job: &Path, out: &Path) -> Result<usize, String> {
     let cache = Cache::enter(Some(out)).map_err(|e| format!("{}: {e}", out.display()))?;
     let text = std::fs::read(job).map_err(|e| format!("{}: {e}", job.display()))?;
-    compile(&text).map_err(|e| e.reason)?;
+    compile(&text, job.parent().unwrap_or(Path::new(""))).map_err(|e| e.reason)?;
     Ok(cache.added())
 }
 
