@@ -6,7 +6,9 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Names the folder that was filled ahead.
 const GIVEN: &str = "SIM_ENGINE_CACHE";
@@ -14,6 +16,9 @@ const GIVEN: &str = "SIM_ENGINE_CACHE";
 const MESA: &str = "MESA_SHADER_CACHE_DIR";
 /// Mesa leaves its cache out where it takes the program for privileged, and where this says so.
 const OFF: &str = "MESA_SHADER_CACHE_DISABLE";
+
+/// Names the folder to this program itself, once it is prepared.
+const PREPARED: &str = "SIM_NEXUS_SHADER_FOLDER";
 
 /// The folder that drivers of this process keep compiled shaders in.
 pub struct Cache {
@@ -23,33 +28,27 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A copy of what was compiled ahead, or an empty folder; removed when this is dropped.
-    ///
-    /// To be called before anything else of the process, which must have no other thread yet: it sets
-    /// variables of the environment.
-    pub fn for_run() -> io::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("nexus-shaders-{}", std::process::id()));
+    /// A folder that begins with what was compiled ahead, if anything was: `keep`, or one of this process's
+    /// own, removed when this is dropped. Drivers read its name from the environment, which a process
+    /// cannot safely change for itself: the program starts itself again in its place, with the same
+    /// arguments, and gets here a second time.
+    pub fn enter(keep: Option<&Path>) -> io::Result<Self> {
+        if let Some(folder) = std::env::var_os(PREPARED) {
+            let folder = PathBuf::from(folder);
+            return Ok(Self { before: files(&folder), folder, own: keep.is_none() });
+        }
+        let own = || std::env::temp_dir().join(format!("nexus-shaders-{}", std::process::id()));
+        let folder = keep.map_or_else(own, Path::to_owned);
         fs::create_dir_all(&folder)?;
-        Self::in_folder(folder, true)
-    }
-
-    /// A folder to be kept, beginning with what was compiled ahead, if anything was. As with
-    /// [`Cache::for_run`], to be called first.
-    pub fn to_keep(folder: &Path) -> io::Result<Self> {
-        Self::in_folder(folder.to_owned(), false)
-    }
-
-    fn in_folder(folder: PathBuf, own: bool) -> io::Result<Self> {
         if let Some(given) = std::env::var_os(GIVEN) {
             copy(Path::new(&given), &folder)?;
         }
-        // SAFETY: the process has one thread, as the callers promise.
-        unsafe {
-            std::env::set_var(MESA, &folder);
-            std::env::remove_var(OFF);
-        }
-        let before = files(&folder);
-        Ok(Self { folder, before, own })
+        Err(Command::new(std::env::current_exe()?)
+            .args(std::env::args_os().skip(1))
+            .env(PREPARED, &folder)
+            .env(MESA, &folder)
+            .env_remove(OFF)
+            .exec())
     }
 
     /// Files that this process added.

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     let done = match &arguments[..] {
         [command, job, out] if command == "compile" => compile_to(Path::new(job), Path::new(out)),
         [command, ..] if command == "run" => {
-            let cache = match Cache::for_run() {
+            let cache = match Cache::enter(None) {
                 Ok(cache) => cache,
                 Err(e) => return complain(&format!("a folder for compiled shaders: {e}")),
             };
@@ -32,9 +32,9 @@ fn main() -> ExitCode {
 }
 
 fn compile_to(job: &Path, out: &Path) -> Result<usize, String> {
-    let cache = Cache::to_keep(out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let cache = Cache::enter(Some(out)).map_err(|e| format!("{}: {e}", out.display()))?;
     let text = std::fs::read(job).map_err(|e| format!("{}: {e}", job.display()))?;
-    compile(&text).map_err(|e| e.reason)?;
+    compile(&text, job.parent().unwrap_or(Path::new(""))).map_err(|e| e.reason)?;
     Ok(cache.added())
 }
 

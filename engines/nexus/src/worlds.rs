@@ -44,17 +44,26 @@ pub(crate) struct Worlds {
     samples: [Vec<u64>; 2],
 }
 
-/// Has the driver of a job's backend compile every shader of rigid bodies, which are the same for all
-/// scenes. `job` is a job's document, of which the backend alone matters.
-pub fn compile(job: &[u8]) -> Result<(), EngineError> {
+/// Has the driver of a job's backend compile the shaders of rigid bodies, which are the same for all scenes:
+/// software drivers do so when a shader is first run, so a few steps are taken. `job` is a job's document
+/// in `folder`, of which backend and scene matter.
+pub fn compile(job: &[u8], folder: &std::path::Path) -> Result<(), EngineError> {
     #[derive(serde::Deserialize)]
     struct Head {
         backend: String,
+        scene: String,
     }
-    let head: Head =
-        serde_json::from_slice(job).map_err(|e| EngineError::failed(format!("the job: {e}")))?;
-    let device = device::open(&head.backend)?;
-    shaders(&device).map(drop)
+    let wrong = |what: &str, e: &dyn std::fmt::Display| EngineError::failed(format!("{what}: {e}"));
+    let head: Head = serde_json::from_slice(job).map_err(|e| wrong("the job", &e))?;
+    let text = std::fs::read(folder.join(&head.scene)).map_err(|e| wrong(&head.scene, &e))?;
+    let scene: Scene = serde_json::from_slice(&text).map_err(|e| wrong(&head.scene, &e))?;
+    let job: Job = serde_json::from_value(serde_json::json!({
+        "protocol": sim_engine_protocol::PROTOCOL, "mode": "calibrate", "scene": head.scene,
+        "worlds": 1, "steps": SETTLED, "warmup": 0, "threads": 1, "seed": 0, "backend": head.backend
+    }))
+    .map_err(|e| wrong("the job", &e))?;
+    let mut worlds = Worlds::new(&scene, &job)?;
+    worlds.calibrate(SETTLED).map(drop)
 }
 
 /// All compute pipelines of rigid bodies.
