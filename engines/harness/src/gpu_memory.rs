@@ -17,10 +17,12 @@ pub(crate) enum GpuCounter {
     /// There is none, and why.
     Unavailable(String),
     /// One, and its name.
+    #[cfg_attr(not(any(feature = "nvml", test)), expect(dead_code, reason = "there is none"))]
     Counter(GpuReader, &'static str),
 }
 
 /// Name of the counter behind CUDA.
+#[cfg(any(feature = "nvml", test))]
 pub(crate) const NVML: &str = "NVML used memory of this compute process, all devices";
 
 /// The counter of a backend.
