@@ -51,6 +51,7 @@ const MAY_USE: [(&str, &[&str]); 26] = [
             "sim-fingerprint",
             "sim-engine-protocol",
             "sim-scenes",
+            "sim-stage-batch-protocol",
             "sim-stage-protocol",
             "sim-stage-render",
         ],
