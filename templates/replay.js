@@ -46,13 +46,20 @@
     return true;
   }
 
-  // Means of x and y of all bodies in a frame, which a camera that goes with them is relative to.
+  // Medians of x and of y of all bodies in a frame, which a camera that goes with them is relative to; as before
+  // where none has a place.
   function middle(track, frame, s) {
-    let x = 0, y = 0, n = 0;
+    const x = [], y = [];
     for (let body = 0; track.follows && body < track.bodies; body++) {
-      if (pose(track, frame, body, s.p, s.q)) { x += s.p.x; y += s.p.y; n++; }
+      if (pose(track, frame, body, s.p, s.q)) { x.push(s.p.x); y.push(s.p.y); }
     }
-    return n ? [x / n, y / n] : [0, 0];
+    if (x.length) {
+      track.middle = [x, y].map(function (list) {
+        list.sort(function (a, b) { return a - b; });
+        return 0.5 * (list[Math.floor((list.length - 1) / 2)] + list[Math.floor(list.length / 2)]);
+      });
+    }
+    return track.middle || [0, 0];
   }
 
   // ---- one engine's scene ----

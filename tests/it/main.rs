@@ -8,6 +8,7 @@ mod calibrate;
 mod commands;
 mod containment;
 mod corpus;
+mod cross_checks;
 mod disk_full;
 mod engines;
 mod escapes;

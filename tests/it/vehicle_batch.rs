@@ -123,7 +123,7 @@ fn agrees(engine: &str, folders: &[&str]) {
     let page = pages.iter().find(is_page).expect("a page");
     let page = std::fs::read_to_string(page).expect("reads");
     for words in [
-        "agrees with the plant in all 16 quantities, and every gate holds with 1 and 5 worlds.",
+        "agrees with the plant in all 16 quantities, and every gate holds with 1 and 5 worlds, over fewer steps than declared.",
         "Position on the ground",
         "260 of 1000",
         "5 worlds for 1000 steps: backend cpu ran 260",

@@ -180,10 +180,9 @@ impl Simulation for Worlds {
             constraints: Some(reports.iter().map(|r| r.rows as u64).sum()),
             solver_iterations: reports.iter().map(|r| r.iterations as u64).max(),
             overflow: Some(count(|r| r.overflow)),
-            resets: None,
             warnings,
-            awake_bodies: None,
             simulated_bodies: Some(bodies as u64),
+            ..Counters::default()
         }
     }
 

@@ -29,12 +29,11 @@ pub(crate) fn counters(worlds: &[World]) -> Counters {
         constraints: Some(sum(|d| d.nefc)),
         solver_iterations: data().map(|d| u64::try_from(iterations(d)).unwrap_or(0)).max(),
         overflow: Some(warned(WARNINGS[1].1) + warned(WARNINGS[2].1)),
-        // Automatic resets are disabled, so a diverged state stays and fails the gates.
-        resets: None,
         warnings: warnings.filter(|(_, n)| *n > 0).collect(),
-        awake_bodies: None,
         // The world itself is a body.
         simulated_bodies: Some(sum(|d| d.nbody_awake - 1)),
+        // Automatic resets are disabled, so a diverged state stays and fails the gates.
+        ..Counters::default()
     }
 }
 

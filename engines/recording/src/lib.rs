@@ -81,7 +81,9 @@ impl Recording<'_> {
             world0_state_digest: None,
             memory: None,
             gpu_memory: None,
+            calibration: None,
             capture: Some(CaptureReport {
+                capacities: None,
                 file: "capture.bin".to_owned(),
                 frames,
                 bodies,

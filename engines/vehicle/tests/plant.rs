@@ -83,6 +83,17 @@ fn structure_that_does_not_fit_is_refused() {
             "geom `rear_left_wheel_geom` is no cylinder",
         ),
         (
+            "<joint name=\"front_left_steer\" class=\"steer\"/>",
+            "<joint name=\"front_left_steer\" class=\"steer\" limited=\"false\"/>",
+            "joint `front_left_steer` has no limit",
+        ),
+        (
+            "<geom name=\"rear_left_wheel_geom\" class=\"wheel\"/>\n      </body>",
+            "<geom class=\"wheel\" mass=\"10\"/>\n      </body><geom name=\"rear_left_wheel_geom\" \
+             class=\"wheel\" mass=\"10\"/>",
+            "geom `rear_left_wheel_geom` is not on its wheel",
+        ),
+        (
             "<site name=\"rear_axle_reference\" pos=\"-1.35 0 -0.22\"/>",
             "<body name=\"b\" pos=\"0 0 1\"><site name=\"rear_axle_reference\"/></body>",
             "the site `rear_axle_reference` is not on the chassis",
@@ -114,6 +125,11 @@ fn numbers_that_do_not_fit_are_refused() {
             "joint=\"front_left_wheel\" ctrlrange=\"-816.0000000000001 816.0000000000001\"",
             "joint=\"front_left_wheel\" ctrlrange=\"-816 817\"",
             "the largest torque of `front_left_drive` is 817",
+        ),
+        (
+            "joint=\"front_left_wheel\" ctrlrange=\"-816.0000000000001 816.0000000000001\"",
+            "joint=\"front_left_wheel\" ctrlrange=\"-817 816\"",
+            "the least torque of `front_left_drive` is -817",
         ),
         ("timestep=\"0.005\"", "timestep=\"0.003\"", "a control step of 0.05 s is no whole number"),
     ] {

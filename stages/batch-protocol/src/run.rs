@@ -3,12 +3,14 @@
 use crate::{config, text};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sim_model::request::{Request, StatusFile};
 use sim_stage_sdk::{IoContext, StageError, arg, engine_command, input, ok};
 use sim_vehicle::batch::Chunk;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Format of a job that drives, and of its `run.json`.
 pub(crate) const FORMAT: u32 = 1;
@@ -65,6 +67,41 @@ impl BatchRun {
             return Err(failed(format!("chunks of {sum} ns in a measured interval of {said} ns")));
         }
         Ok(run)
+    }
+
+    /// Whether it is of the job that was asked for, whole, and not longer than its process ran. `control` is
+    /// the control step, s. What ended early need not be whole. The error says what it contradicts.
+    fn answers(&self, job: &Value, control: f64, wall: Duration) -> Result<(), String> {
+        let asked = |name: &str| job.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let step = job.get("timestep").and_then(Value::as_f64).unwrap_or(f64::NAN);
+        for (what, said, wanted) in [
+            ("worlds", u64::from(self.worlds), asked("worlds")),
+            ("control steps", self.steps, asked("steps")),
+            ("physics steps a control step", self.substeps.into(), (control / step).round() as u64),
+        ] {
+            if said != wanted {
+                return Err(format!("{said} {what}, the job has {wanted}"));
+            }
+        }
+        let backend = job.get("backend").and_then(Value::as_str).unwrap_or_default();
+        if self.backend != backend {
+            return Err(format!("backend {}, the job has {backend}", self.backend));
+        }
+        let chunks = self.steps.div_ceil(asked("chunk_steps").max(1));
+        if self.error.is_none() && self.chunks.len() as u64 != chunks {
+            let there = self.chunks.len();
+            return Err(format!("{there} chunks, {} steps make {chunks}", self.steps));
+        }
+        if self.unique_terminal_states > self.worlds.into() {
+            let (states, worlds) = (self.unique_terminal_states, self.worlds);
+            return Err(format!("{states} different ends of {worlds} worlds"));
+        }
+        let said = [self.setup_ns, self.warmup_ns, self.measured_ns].map(u128::from);
+        let said: u128 = said.iter().sum();
+        if said > wall.as_nanos() {
+            return Err(format!("{said} ns in a process that ran {} ns", wall.as_nanos()));
+        }
+        Ok(())
     }
 }
 
@@ -124,16 +161,12 @@ pub(crate) fn drive(request: &Request, dir: &Path) -> Result<StatusFile, StageEr
     fs::write(&path, format!("{job:#}\n")).at(&path)?;
     let out = dir.join("out");
     let mut command = engine_command(request, dir, &engine)?;
+    let clock = Instant::now();
     ended(command.arg("drive").arg(&path).arg(&out).current_dir(&work), "the engine")?;
+    let wall = clock.elapsed();
     let run = BatchRun::read(&out)?;
-    let asked = |name: &str| job.get(name).and_then(serde_json::Value::as_u64);
-    for (name, said) in [("worlds", u64::from(run.worlds)), ("steps", run.steps)] {
-        if asked(name) != Some(said) {
-            return Err(StageError::Failed(format!(
-                "run.json is of {said} {name}, not of the job's"
-            )));
-        }
-    }
+    let control = config(request, dir)?.simulation.control_dt_s;
+    run.answers(&job, control, wall).map_err(|e| StageError::Failed(format!("run.json: {e}")))?;
     Ok(ok())
 }
 
@@ -145,4 +178,52 @@ fn ended(command: &mut Command, what: &str) -> Result<(), StageError> {
         return Ok(());
     }
     Err(StageError::Failed(format!("{what} ended with {exit}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A run that was cut, is of something else, or took longer than its process is refused by what it says.
+    #[test]
+    fn a_run_that_is_not_of_its_job_is_refused() {
+        let job = json!({"worlds": 4, "steps": 250, "chunk_steps": 100, "backend": "cpu", "timestep": 0.005});
+        let chunk = json!({
+            "finite": true, "time_monotonic": true, "wall_ns": 10, "resets": 0, "invalid_actions": 0,
+            "memory_bytes": null, "room": {}, "z_least_m": null, "z_most_m": null,
+            "planar_speed_mps": null, "quaternion_error": null, "qvel_most": null,
+            "penetration_m": null, "gap_s": null, "tilt_rad": null, "vertical_speed_mps": null,
+            "unexpected_contacts": null, "coverage_least": null
+        });
+        let run = json!({
+            "format": 1, "engine": "e", "version": "1", "backend": "cpu", "precision": "single",
+            "worlds": 4, "steps": 250, "substeps": 10, "setup_ns": 5, "warmup_ns": 6,
+            "measured_ns": 30, "unique_terminal_states": 4, "chunks": [chunk, chunk, chunk],
+            "error": null
+        });
+        let said = |field: &str, value: Value| {
+            let mut run = run.clone();
+            run[field] = value;
+            let run: BatchRun = serde_json::from_value(run).expect("a run");
+            run.answers(&job, 0.05, Duration::from_nanos(41))
+        };
+        assert_eq!(said("worlds", json!(4)), Ok(()));
+        for (field, value, reason) in [
+            ("worlds", json!(5), "5 worlds, the job has 4"),
+            ("steps", json!(300), "300 control steps, the job has 250"),
+            ("substeps", json!(5), "5 physics steps a control step, the job has 10"),
+            ("backend", json!("cuda"), "backend cuda, the job has cpu"),
+            ("chunks", json!([chunk, chunk]), "2 chunks, 250 steps make 3"),
+            ("unique_terminal_states", json!(5), "5 different ends of 4 worlds"),
+            ("setup_ns", json!(6), "42 ns in a process that ran 41 ns"),
+        ] {
+            assert_eq!(said(field, value), Err(reason.to_owned()));
+        }
+        // What ended early is not whole.
+        let mut cut = run.clone();
+        (cut["chunks"], cut["error"]) = (json!([chunk]), json!("it diverged"));
+        let cut: BatchRun = serde_json::from_value(cut).expect("a run");
+        assert_eq!(cut.answers(&job, 0.05, Duration::from_nanos(41)), Ok(()));
+    }
 }

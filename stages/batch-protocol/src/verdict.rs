@@ -179,8 +179,8 @@ fn not_measured(protocol: &BatchProtocol, backend: &str, whole: bool) -> Vec<Str
         list.push(
             "GPU: throughput, compile time and memory of the device; this is backend cpu".into(),
         );
-        list.push("peak device memory of at most 95 % of the GPU: there is no device".into());
     }
+    list.push("peak memory of a device, at most 95 % of a GPU's: memory here is the host's".into());
     for scale in &protocol.scales {
         let (steps, warmup) = lengths(protocol, scale, backend, whole);
         if steps != scale.steps {

@@ -75,8 +75,22 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             "the adapter ended with {exit} and left no result"
         )));
     };
+    if !exit.success() {
+        return Err(StageError::Failed(format!(
+            "the adapter wrote a result and ended with {exit}"
+        )));
+    }
     let result: JobResult = serde_json::from_str(&text)
         .map_err(|e| StageError::Failed(format!("the adapter's result is not valid: {e}")))?;
+    if (result.mode, result.worlds) != (job.mode, job.worlds) {
+        return Err(StageError::Failed(format!(
+            "the adapter's result is of mode {} with {} worlds, the job of {} with {}",
+            result.mode.as_str(),
+            result.worlds,
+            job.mode.as_str(),
+            job.worlds
+        )));
+    }
     result.contradictions().map_err(|problems| {
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
         StageError::Failed(format!("the adapter's result contradicts itself: {}", list.join("; ")))

@@ -30,15 +30,18 @@ const FARTHEST: f32 = 1.0e4;
 /// The poses of all bodies of a frame: position x, y, z (m) and orientation w, x, y, z.
 pub(crate) type Frame = [[f32; 7]];
 
-/// Where the bodies are on the ground: means of x and y of all whose pose is finite, m. `None` where
-/// there is none.
+/// Where the bodies are on the ground: medians of x and of y of all that have a place, m, so that a few that
+/// are thrown away draw no camera after them. `None` where none has.
 pub(crate) fn middle(frame: &Frame) -> Option<[f32; 2]> {
-    let (mut sum, mut n) = ([0.0f64; 2], 0u32);
-    for pose in frame.iter().filter(|p| p.iter().all(|v| v.is_finite())) {
-        (0..2).for_each(|k| sum[k] += f64::from(pose[k]));
-        n += 1;
-    }
-    (n > 0).then(|| sum.map(|s| (s / f64::from(n)) as f32))
+    let there = || frame.iter().filter(|p| Place::of(**p).is_some());
+    let median = |k: usize| {
+        let mut list: Vec<f32> = there().map(|p| p[k]).collect();
+        list.sort_unstable_by(f32::total_cmp);
+        let upper = *list.get(list.len() / 2)?;
+        let lower = list[(list.len() - 1) / 2];
+        Some(0.5 * (lower + upper))
+    };
+    Some([median(0)?, median(1)?])
 }
 
 /// Extent on the ground of all bodies whose pose is finite, m.
@@ -261,6 +264,9 @@ mod tests {
         assert!(!travels(&[at(0.0, 2.0), at(1.0e9, 2.0)], 3.0), "what blows up");
         assert!(!travels(&[at(0.0, 2.0), at(f32::NAN, 2.0)], 3.0));
         assert!(!travels(&[], 3.0));
+        let mut thrown = at(4.0, 2.0);
+        thrown.push([1.0e6, -1.0e6, 9.0, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(middle(&thrown), Some([6.0, 0.0]), "one that is thrown away");
         let mut frame = at(4.0, 2.0);
         assert_eq!(middle(&frame), Some([5.0, 0.5]));
         frame[1] = [f32::NAN; 7];

@@ -13,7 +13,7 @@
 //! 56  3 × f32  the camera's eye, m
 //! 68  3 × f32  what it looks at, m
 //! 80  u32      1 where the camera goes with the bodies: eye and what it looks at are then relative to the
-//!              means of x and y of all finite poses of a frame; else 0
+//!              medians of x and of y of all finite poses of a frame; else 0
 //! 84  solids × 52 bytes: i32 body that moves it, -1 for none; u32 form (0 box, 1 sphere, 2 capsule, 3 cylinder);
 //!              3 × f32 size, m (half edges; radius; radius, half length);
 //!              7 × f32 place in that body's frame, or in the world: x, y, z, w, x, y, z;

@@ -197,6 +197,16 @@ impl BatchProtocol {
         if let Some(missing) = QUANTITIES.iter().find(|q| !p.agreement.limits.contains_key(**q)) {
             return Err(format!("agreement.limits has no `{missing}`"));
         }
+        if p.gates.is_empty() {
+            return Err("there is no [[gate]]: every scale would pass".to_owned());
+        }
+        let most = p.scales.iter().map(|s| s.worlds).max().unwrap_or_default();
+        if let Some(gate) = p.gates.iter().find(|g| g.from_worlds > most) {
+            return Err(format!(
+                "gate {}: from_worlds is {}, the largest scale has {most} worlds",
+                gate.metric, gate.from_worlds
+            ));
+        }
         if let Some(gate) = p.gates.iter().find(|g| !METRICS.contains(&g.metric.as_str())) {
             return Err(format!("there is no metric `{}`", gate.metric));
         }
@@ -206,6 +216,12 @@ impl BatchProtocol {
                 || scale.cpu.as_ref().is_some_and(|c| c.steps == 0)
             {
                 return Err(format!("scale {} has no world or no step", i + 1));
+            }
+            if let Some(less) = scale.cpu.as_ref().filter(|c| c.steps > scale.steps) {
+                return Err(format!(
+                    "the scale of {} worlds: cpu.steps is {}, more than its steps, {}",
+                    scale.worlds, less.steps, scale.steps
+                ));
             }
             if p.scales[..i].iter().any(|s| s.worlds == scale.worlds) {
                 return Err(format!("{} worlds are there twice", scale.worlds));
@@ -421,6 +437,8 @@ mod tests {
             ("groups = 31", "groups = 0", "resets.groups is 0"),
             ("worlds = 64\n", "worlds = 1\n", "1 worlds are there twice"),
             ("worlds = 64\n", "world = 64\n", "unknown field `world`"),
+            ("cpu = { steps = 400", "cpu = { steps = 1001", "cpu.steps is 1001, more than"),
+            ("from_worlds = 4", "from_worlds = 4096", "the largest scale has 1024 worlds"),
         ] {
             assert!(TEXT.contains(from), "{from}");
             let error = BatchProtocol::parse(&TEXT.replacen(from, to, 1)).expect_err(from);

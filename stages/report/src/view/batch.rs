@@ -67,22 +67,29 @@ pub(crate) struct Verdict {
     pub(crate) files: Vec<Link>,
 }
 
+/// A verdict and the name of its column.
+struct Named<'a> {
+    name: String,
+    batch: &'a Batch,
+}
+
 /// The verdicts of one protocol.
 pub(crate) struct Together<'a> {
     /// Path of their page.
     pub(crate) path: String,
-    pub(crate) list: Vec<&'a Batch>,
+    list: Vec<Named<'a>>,
 }
 
 /// Verdicts by protocol: those whose identity is the same are beside each other.
 pub(crate) fn together<'a>(ctx: &Ctx<'a>) -> Vec<Together<'a>> {
     let mut out: Vec<Together<'a>> = Vec::new();
     for batch in &ctx.input.batches {
+        let name = name(&batch.report);
         let of = |t: &&mut Together<'_>| {
-            t.list[0].report.protocol.identity == batch.report.protocol.identity
+            t.list[0].batch.report.protocol.identity == batch.report.protocol.identity
         };
         if let Some(known) = out.iter_mut().find(of) {
-            known.list.push(batch);
+            known.list.push(Named { name, batch });
             continue;
         }
         // A dot is in no slug, so no page of another protocol has this name; the identity tells two of
@@ -90,15 +97,28 @@ pub(crate) fn together<'a>(ctx: &Ctx<'a>) -> Vec<Together<'a>> {
         let head = &batch.report.protocol;
         let short: String = head.identity.chars().take(8).collect();
         let path = format!("protocols/batch.{}-{short}.html", text::slug(&head.name));
-        out.push(Together { path, list: vec![batch] });
+        out.push(Together { path, list: vec![Named { name, batch }] });
     }
+    out.iter_mut().for_each(|t| tell_apart(&mut t.list));
     out
+}
+
+/// Two runs of one engine are told apart by the stages that ran them.
+fn tell_apart(list: &mut [Named<'_>]) {
+    let names: Vec<String> = list.iter().map(|n| n.name.clone()).collect();
+    for named in list {
+        if names.iter().filter(|name| **name == named.name).count() > 1 {
+            let label = &named.batch.label;
+            let stage = label.strip_suffix("/verdict").unwrap_or(label);
+            named.name = format!("{}, {}", named.name, text::line(stage));
+        }
+    }
 }
 
 /// What the first page says.
 pub(crate) fn entries(ctx: &Ctx<'_>) -> Vec<ProtocolEntry> {
     let entry = |t: Together<'_>| {
-        let passed = t.list.iter().filter(|b| b.report.passed).count();
+        let passed = t.list.iter().filter(|n| n.batch.report.passed).count();
         ProtocolEntry {
             title: title(&t.list),
             href: t.path,
@@ -108,14 +128,14 @@ pub(crate) fn entries(ctx: &Ctx<'_>) -> Vec<ProtocolEntry> {
                 _ => "some pass",
             },
             tone: if passed == t.list.len() { "good" } else { "bad" },
-            sentences: t.list.iter().map(|b| sentence(&b.report)).collect(),
+            sentences: t.list.iter().map(sentence).collect(),
         }
     };
     together(ctx).into_iter().map(entry).collect()
 }
 
-fn title(list: &[&Batch]) -> String {
-    format!("{}, in a batch", text::line(&list[0].report.protocol.name))
+fn title(list: &[Named<'_>]) -> String {
+    format!("{}, in a batch", text::line(&list[0].batch.report.protocol.name))
 }
 
 fn name(report: &Report) -> String {
@@ -135,10 +155,11 @@ fn listed(numbers: &[String]) -> String {
     }
 }
 
-fn sentence(report: &Report) -> String {
+fn sentence(named: &Named<'_>) -> String {
+    let report = &named.batch.report;
     let who = format!(
         "{} on its {} backend, {} precision,",
-        name(report),
+        named.name,
         text::line(&report.engine.backend).to_uppercase(),
         text::line(&report.engine.precision)
     );
@@ -146,10 +167,13 @@ fn sentence(report: &Report) -> String {
     let (count, failed) = (checks(report).count(), checks(report).filter(|c| !c.passed).count());
     let apart = report.agreement.checks.iter().filter(|c| !c.passed).count();
     let agreed = report.agreement.checks.len();
+    let fewer = report.scales.iter().any(|s| s.steps < s.declared_steps);
     if report.passed {
         return format!(
-            "{who} agrees with the plant in all {agreed} quantities, and every gate holds with {} worlds.",
-            listed(&worlds)
+            "{who} agrees with the plant in all {agreed} quantities, and every gate holds with {} \
+             worlds{}.",
+            listed(&worlds),
+            if fewer { ", over fewer steps than declared" } else { "" }
         );
     }
     if failed == 0 {
@@ -165,7 +189,7 @@ fn sentence(report: &Report) -> String {
 /// Copies the verdicts' files; gives links to them from their page.
 pub(crate) fn files(together: &Together<'_>, site: &Site) -> Result<Vec<Vec<Link>>, ReportError> {
     let stem = together.path.trim_end_matches(".html");
-    let each = together.list.iter().map(|batch| {
+    let each = together.list.iter().map(|Named { batch, .. }| {
         let mut out = Vec::new();
         for name in FILES.iter().filter(|name| batch.folder.join(name).is_file()) {
             let path = format!("{stem}/{}/{name}", text::slug(&batch.label));
@@ -177,14 +201,15 @@ pub(crate) fn files(together: &Together<'_>, site: &Site) -> Result<Vec<Vec<Link
     each.collect()
 }
 
-fn engines(list: &[&Batch]) -> Vec<Step> {
-    let step = |(i, b): (usize, &&Batch)| {
+fn engines(list: &[Named<'_>]) -> Vec<Step> {
+    let step = |(i, n): (usize, &Named<'_>)| {
+        let b = n.batch;
         let (count, passed) =
             (checks(&b.report).count(), checks(&b.report).filter(|c| c.passed).count());
         Step {
             key: svg::key(i),
             style: i % svg::STYLES,
-            name: name(&b.report),
+            name: n.name.clone(),
             checks: format!("{passed} of {count}"),
             word: if b.report.passed { "passes" } else { "fails" },
             tone: if b.report.passed { "good" } else { "bad" },
@@ -195,14 +220,14 @@ fn engines(list: &[&Batch]) -> Vec<Step> {
 }
 
 /// A table of checks with a column an engine.
-fn group(list: &[&Batch], title: String, of: impl Fn(&Batch) -> &[Check]) -> Group {
-    let columns: Vec<&[Check]> = list.iter().map(|b| of(b)).collect();
+fn group(list: &[Named<'_>], title: String, of: impl Fn(&Batch) -> &[Check]) -> Group {
+    let columns: Vec<&[Check]> = list.iter().map(|n| of(n.batch)).collect();
     Group { title, href: String::new(), rows: table(&columns) }
 }
 
 /// The numbers of worlds of all engines.
-fn worlds(list: &[&Batch]) -> BTreeSet<u32> {
-    list.iter().flat_map(|b| b.report.scales.iter().map(|s| s.worlds)).collect()
+fn worlds(list: &[Named<'_>]) -> BTreeSet<u32> {
+    list.iter().flat_map(|n| n.batch.report.scales.iter().map(|s| s.worlds)).collect()
 }
 
 fn scale(batch: &Batch, worlds: u32) -> Option<&ScaleReport> {
@@ -216,20 +241,24 @@ fn count_of(worlds: u32) -> String {
 /// See [`BatchPage`].
 pub(crate) fn page(together: &Together<'_>, files: Vec<Vec<Link>>) -> BatchPage {
     let list = &together.list;
-    let report = &list[0].report;
+    let report = &list[0].batch.report;
     let head = &report.protocol;
     let scales = worlds(list).into_iter().map(|worlds| {
         group(list, count_of(worlds), |b| scale(b, worlds).map_or(&[], |s| s.checks.as_slice()))
     });
-    let verdict = |(b, files): (&&Batch, Vec<Link>)| Verdict {
-        engine: name(&b.report),
-        label: text::line(&b.label),
-        action: b.page.as_ref().map_or_else(String::new, |p| format!("../provenance/{p}.html")),
+    let verdict = |(n, files): (&Named<'_>, Vec<Link>)| Verdict {
+        engine: n.name.clone(),
+        label: text::line(&n.batch.label),
+        action: n
+            .batch
+            .page
+            .as_ref()
+            .map_or_else(String::new, |p| format!("../provenance/{p}.html")),
         files,
     };
     BatchPage {
         title: title(list),
-        sentences: list.iter().map(|b| sentence(&b.report)).collect(),
+        sentences: list.iter().map(sentence).collect(),
         facts: vec![
             ["Physics step".into(), seconds(head.physics_dt_s)],
             ["Control step".into(), seconds(head.control_dt_s)],
@@ -237,15 +266,15 @@ pub(crate) fn page(together: &Together<'_>, files: Vec<Vec<Link>>) -> BatchPage 
             ["Rows compared".into(), whole(report.agreement.rows as u64)],
         ],
         engines: engines(list),
-        errors: list.iter().flat_map(|b| errors(b)).collect(),
-        failures: list.iter().flat_map(|b| failures(b)).collect(),
+        errors: list.iter().flat_map(errors).collect(),
+        failures: list.iter().flat_map(failures).collect(),
         agreement: group(list, "agreement with the plant".to_owned(), |b| {
             &b.report.agreement.checks
         }),
         plots: agreement_plots(list),
         rates: rates(list),
         scales: scales.collect(),
-        extremes: list.iter().filter_map(|b| extremes(b)).collect(),
+        extremes: list.iter().filter_map(extremes).collect(),
         not_measured: not_measured(list),
         identity: vec![
             ["Identity of the protocol".into(), head.identity.clone()],
@@ -254,46 +283,45 @@ pub(crate) fn page(together: &Together<'_>, files: Vec<Vec<Link>>) -> BatchPage 
             ["Configuration, SHA-256".into(), head.config_sha256.clone()],
             ["Model, SHA-256".into(), head.model_sha256.clone()],
         ],
-        versions: list.iter().map(|b| versions(b)).collect(),
+        versions: list.iter().map(versions).collect(),
         verdicts: list.iter().zip(files).map(verdict).collect(),
     }
 }
 
-fn versions(batch: &Batch) -> [String; 2] {
+fn versions(Named { name, batch }: &Named<'_>) -> [String; 2] {
     let engine = &batch.report.engine;
     let rests: Vec<String> = engine.versions.iter().map(|(n, v)| format!("{n} {v}")).collect();
-    [name(&batch.report), text::line(&rests.join(", "))]
+    [name.clone(), text::line(&rests.join(", "))]
 }
 
-fn errors(batch: &Batch) -> Vec<[String; 2]> {
-    let who = name(&batch.report);
+fn errors(Named { name, batch }: &Named<'_>) -> Vec<[String; 2]> {
     let agreement = batch.report.agreement.error.iter().map(|e| ("agreement".to_owned(), e));
     let scales = batch.report.scales.iter();
     let scales = scales.filter_map(|s| Some((count_of(s.worlds), s.error.as_ref()?)));
-    agreement.chain(scales).map(|(what, e)| [format!("{who}, {what}"), text::line(e)]).collect()
+    agreement.chain(scales).map(|(what, e)| [format!("{name}, {what}"), text::line(e)]).collect()
 }
 
-fn failures(batch: &Batch) -> Vec<Failure> {
+fn failures(Named { name, batch }: &Named<'_>) -> Vec<Failure> {
     let scales = batch.report.scales.iter();
     let scales = scales.flat_map(|s| s.checks.iter().map(|c| (count_of(s.worlds), c)));
     let agreement = batch.report.agreement.checks.iter().map(|c| ("agreement".to_owned(), c));
     let failed = agreement.chain(scales).filter(|(_, c)| !c.passed);
     failed
-        .map(|(scenario, c)| Failure::of(name(&batch.report), scenario, String::new(), c, cell(c)))
+        .map(|(scenario, c)| Failure::of(name.clone(), scenario, String::new(), c, cell(c)))
         .collect()
 }
 
 /// One plot a quantity, one curve an engine.
-fn agreement_plots(list: &[&Batch]) -> Vec<PlotView> {
+fn agreement_plots(list: &[Named<'_>]) -> Vec<PlotView> {
     let mut order: Vec<&Series> = Vec::new();
-    for series in list.iter().flat_map(|b| &b.plots.agreement) {
+    for series in list.iter().flat_map(|n| &n.batch.plots.agreement) {
         if !order.iter().any(|s| s.quantity == series.quantity) {
             order.push(series);
         }
     }
     let of = |first: &&Series| {
-        let curves = list.iter().enumerate().filter_map(|(i, b)| {
-            let s = b.plots.agreement.iter().find(|s| s.quantity == first.quantity)?;
+        let curves = list.iter().enumerate().filter_map(|(i, n)| {
+            let s = n.batch.plots.agreement.iter().find(|s| s.quantity == first.quantity)?;
             Some((i, s.points.as_slice()))
         });
         drawn(first, curves.collect())
@@ -317,7 +345,7 @@ fn drawn(first: &Series, curves: Vec<(usize, &[[f64; 2]])>) -> Option<PlotView> 
 }
 
 /// One plot a metric, one curve a number of worlds.
-fn extremes(batch: &Batch) -> Option<Extremes> {
+fn extremes(Named { name, batch }: &Named<'_>) -> Option<Extremes> {
     let worlds: Vec<u32> = batch.report.scales.iter().map(|s| s.worlds).collect();
     let mut metrics: Vec<&Series> = Vec::new();
     for series in &batch.plots.scales {
@@ -335,17 +363,17 @@ fn extremes(batch: &Batch) -> Option<Extremes> {
     let plots: Vec<PlotView> = metrics.iter().filter_map(of).collect();
     let key = |(i, w): (usize, &u32)| [svg::key(i), (i % svg::STYLES).to_string(), count_of(*w)];
     (!plots.is_empty()).then(|| Extremes {
-        engine: name(&batch.report),
+        engine: name.clone(),
         legend: worlds.iter().enumerate().map(key).collect(),
         plots,
     })
 }
 
-fn rates(list: &[&Batch]) -> Vec<Rate> {
+fn rates(list: &[Named<'_>]) -> Vec<Rate> {
     let of = |worlds: u32| {
-        list.iter().enumerate().filter_map(move |(engine, b)| {
-            let s = scale(b, worlds)?;
-            let rate = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| whole(x as u64));
+        list.iter().enumerate().filter_map(move |(engine, n)| {
+            let s = scale(n.batch, worlds)?;
+            let rate = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), rate);
             let steps = match s.steps == s.declared_steps {
                 true => whole(s.steps),
                 false => format!("{} of {}", whole(s.steps), whole(s.declared_steps)),
@@ -367,14 +395,18 @@ fn rates(list: &[&Batch]) -> Vec<Rate> {
     worlds(list).into_iter().flat_map(of).collect()
 }
 
-fn not_measured(list: &[&Batch]) -> Vec<[String; 2]> {
+/// Whole above a hundred.
+fn rate(x: f64) -> String {
+    if x < 100.0 { significant(x, 3) } else { whole(x as u64) }
+}
+
+fn not_measured(list: &[Named<'_>]) -> Vec<[String; 2]> {
     let mut out: Vec<(String, Vec<String>)> = Vec::new();
-    for batch in list {
+    for Named { name, batch } in list {
         for what in &batch.report.not_measured {
-            let who = name(&batch.report);
             match out.iter_mut().find(|(known, _)| known == what) {
-                Some((_, names)) => names.push(who),
-                None => out.push((what.clone(), vec![who])),
+                Some((_, names)) => names.push(name.clone()),
+                None => out.push((what.clone(), vec![name.clone()])),
             }
         }
     }
@@ -385,4 +417,46 @@ fn not_measured(list: &[&Batch]) -> Vec<[String; 2]> {
             [text::line(&what), who]
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim_stage_batch_protocol::plots::Plots;
+    use std::path::PathBuf;
+
+    /// Two runs of one engine have names of their own, another engine keeps its own.
+    #[test]
+    fn columns_are_told_apart() {
+        let batch = |label: &str, engine: &str| Batch {
+            label: label.to_owned(),
+            page: None,
+            folder: PathBuf::new(),
+            report: serde_json::from_value(serde_json::json!({
+                "format": 2,
+                "protocol": {"name": "p", "physics_dt_s": 0.005, "control_dt_s": 0.05,
+                    "identity": "i", "source_fingerprint": "f", "protocol_sha256": "a",
+                    "config_sha256": "b", "model_sha256": "c"},
+                "engine": {"name": engine, "version": "1", "backend": "cpu", "precision": "single",
+                    "versions": {}, "plant_version": "3"},
+                "passed": true, "failures": [],
+                "agreement": {"rows": 1, "checks": [], "error": null},
+                "scales": [], "not_measured": []
+            }))
+            .expect("a report"),
+            plots: Plots { format: 1, agreement: vec![], scales: vec![] },
+        };
+        let all = [
+            batch("m2[a]/verdict", "a"),
+            batch("whole[a]/verdict", "a"),
+            batch("m2[b]/verdict", "b"),
+        ];
+        let mut list: Vec<Named<'_>> =
+            all.iter().map(|batch| Named { name: name(&batch.report), batch }).collect();
+        tell_apart(&mut list);
+        let names: Vec<&str> = list.iter().map(|n| n.name.as_str()).collect();
+        assert_eq!(names, ["a 1, m2[a]", "a 1, whole[a]", "b 1"]);
+        let sentences: Vec<String> = list.iter().map(sentence).collect();
+        assert_ne!(sentences[0], sentences[1]);
+    }
 }

@@ -343,7 +343,8 @@ fn margin(check: &Check) -> String {
     let share = 100.0 * room / check.limit.abs();
     let digits = if share.abs() < 10.0 { 1 } else { 0 };
     if share.abs() >= 1e4 {
-        return format!("> {}\u{a0}%", whole(10_000));
+        let (side, sign) = if share < 0.0 { ("<", "\u{2212}") } else { (">", "") };
+        return format!("{side} {sign}{}\u{a0}%", whole(10_000));
     }
     // The sign as it is typeset.
     format!("{share:.digits$}\u{a0}%").replace('-', "\u{2212}")
@@ -485,7 +486,8 @@ fn failures(judged: &Judged) -> Vec<Failure> {
 fn published(report: &Report) -> Option<Published> {
     let p = report.published.as_ref()?;
     let mut sentence = format!(
-        "{} of {} published values came out to the last digit that was published",
+        "{} of {} published values came out, to the last digit that was published or, next to zero, \
+         within 1e-11",
         whole(p.equal as u64),
         whole(p.values as u64)
     );
