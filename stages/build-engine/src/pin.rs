@@ -230,6 +230,7 @@ impl EngineFile {
                 return Err((message, at..at + from.len() + 9));
             }
         }
+        file.check_names(text)?;
         let source = &file.source;
         for tool in &file.build.tool {
             let inside = |dir: &String| Path::new(&tool.crate_dir).starts_with(dir);
@@ -261,6 +262,68 @@ impl EngineFile {
             }
         }
         Ok(file)
+    }
+
+    /// Names that become files and folders of a build: none leaves its folder, and no two are one.
+    fn check_names(&self, text: &str) -> Result<(), (String, Range<usize>)> {
+        let wrong = |name: &str, problem: &str| {
+            let at = text.find(&format!("\"{name}\"")).unwrap_or(0);
+            Err((format!("`{name}` {problem}"), at..at + name.len() + 2))
+        };
+        let twice = |names: &[&str]| {
+            let again = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
+            again.map(|(_, name)| (*name).to_owned())
+        };
+        let ids: Vec<&str> = self.fetch.iter().map(|f| f.id.as_str()).collect();
+        if let Some(id) = twice(&ids) {
+            return wrong(&id, "is the id of two [[fetch]]");
+        }
+        if let Some(f) = self.fetch.iter().find(|f| f.licence.as_deref() == Some("")) {
+            return wrong(&f.id, "has an empty licence");
+        }
+        let plain = |path: &str| {
+            let parts = path.strip_suffix('/').unwrap_or(path).split('/');
+            parts.into_iter().all(|part| !matches!(part, "" | "." | ".."))
+        };
+        let build = &self.build;
+        let paths = build.library.iter().map(|l| &l.path).chain(build.file.iter().map(|f| &f.path));
+        if let Some(path) = paths.into_iter().find(|path| !plain(path)) {
+            return wrong(path, "is no path within an archive");
+        }
+        if let Some(f) = build.file.iter().find(|f| f.path.ends_with('/')) {
+            return wrong(&f.path, "is a folder; a [[build.file]] is one file");
+        }
+        let last = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let files: Vec<String> = build.file.iter().map(|f| last(&f.path)).collect();
+        if let Some(name) = twice(&files.iter().map(String::as_str).collect::<Vec<_>>()) {
+            let path = build.file.iter().map(|f| &f.path).rfind(|p| last(p) == name);
+            return wrong(path.map_or("", String::as_str), "has the last name of another file");
+        }
+        let tools: Vec<&str> = build.tool.iter().map(|t| t.bin.as_str()).collect();
+        if let Some(bin) = twice(&tools) {
+            return wrong(&bin, "is the name of two [[build.tool]]");
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if let Some(bin) = tools.iter().find(|bin| bin.is_empty() || !bin.chars().all(word)) {
+            return wrong(bin, "is no name of a program: letters, digits, `-` and `_`");
+        }
+        if let Some(bin) = tools.iter().find(|bin| matches!(**bin, "cargo" | "rustc")) {
+            return wrong(bin, "would stand before the compiler that builds the adapter");
+        }
+        if !tools.is_empty() && build.env.contains_key("PATH") {
+            return wrong(&build.env["PATH"], "is set as PATH, which the folder of the tools is");
+        }
+        let none = |backend: &&String| !self.engine.backends.contains(backend);
+        if let Some(backend) = self.kernels.backends.iter().find(none) {
+            return wrong(backend, "is none of the engine's backends");
+        }
+        if self.python.is_some() && !self.kernels.backends.is_empty() {
+            return wrong(
+                &self.kernels.backends[0],
+                "in [kernels]: an adapter in Python needs none",
+            );
+        }
+        Ok(())
     }
 }
 
@@ -299,6 +362,25 @@ mod tests {
         assert_eq!(found, "from = \"weel\": file from `weel`: no [[fetch]] has this id");
         let found = wrong("engines/nexus/shaders", "engines/nexus/../shaders");
         assert!(found.starts_with("\"engines/nexus/../shaders\": the tool in"), "{found}");
+        let path = pin.split("[[build.file]]").nth(1).and_then(|t| t.split("path = \"").nth(1));
+        let path = path.and_then(|t| t.split('"').next()).expect("a path");
+        for (from, to, said) in [
+            (path, "../../etc/passwd", "is no path within an archive"),
+            (path, "a//b", "is no path within an archive"),
+            (path, "a/b/", "is a folder"),
+            ("bin = \"cargo-gpu\"", "bin = \"cargo\"", "would stand before the compiler"),
+            ("bin = \"cargo-gpu\"", "bin = \"../gpu\"", "is no name of a program"),
+        ] {
+            assert!(pin.contains(from), "{from}");
+            let found = wrong(from, to);
+            assert!(found.contains(said), "{to}: {found}");
+        }
+        let tool = "[[build.tool]]\ncrate = \"engines/nexus/shaders\"\nbin = \"cargo-gpu\"\n";
+        let found = wrong("[build.env]", &format!("{tool}\n[build.env]"));
+        assert!(found.contains("is the name of two [[build.tool]]"), "{found}");
+        let found =
+            wrong("[kernels]\nbackends = [\"webgpu\"]", "[kernels]\nbackends = [\"webgpo\"]");
+        assert!(found.contains("is none of the engine's backends"), "{found}");
         let pin = include_str!("../../../engines/mujoco_warp/engine.toml");
         let (message, span) = EngineFile::parse(&pin.replace("mujoco_warp.py", "mujoco-warp.py"))
             .expect_err("no module");

@@ -23,7 +23,7 @@ use sim_model::request::{Request, StatusFile};
 use sim_model::value::Value;
 use sim_stage_build_engine::{Runtime, engine_name, take_kernels};
 use sim_stage_sdk::{Stage, StageError};
-use sim_stage_trial::{CALIBRATION_FILE, Workload, workloads};
+use sim_stage_trial::{CALIBRATION_FILE, Workload, of_points, workloads};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -124,10 +124,21 @@ impl Kind for Calibrate {
         let engine = engine_name(cell).map_err(|p| vec![p])?;
         let text = |name: &str| cell.params.get(name).and_then(Value::as_str);
         let int = |name: &str| cell.params.get(name).and_then(Value::as_int);
-        let runs = runs(cell, &engine, ctx)?;
+        let mut runs = runs(cell, &engine, ctx)?;
         let source = text("source").map_or_else(|| format!("engines/{engine}"), str::to_owned);
         let mut drafts = Vec::new();
         let runtime = Runtime::new(&source, ctx, &mut drafts)?;
+        // P207: no trial of a case that the engine does not do waits for it.
+        if !runtime.may_simulate_points() {
+            runs.retain(|run| !of_points(&run.workload.scenario));
+        }
+        if runs.is_empty() {
+            return Err(vec![Problem {
+                place: Place::Param("suites".to_owned()),
+                message: format!("the suites have no case that {engine} does"),
+                hint: Some("scenes of material points need `mpm = true` in the pin".to_owned()),
+            }]);
+        }
         let common = Common {
             cell,
             engine: &engine,

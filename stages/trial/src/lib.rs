@@ -14,7 +14,7 @@ mod workloads;
 
 pub use calibration::{CALIBRATION_FILE, CALIBRATION_FORMAT, CalibratedScenario, Calibrations};
 pub use facts::SuiteFacts;
-pub use workloads::{Workload, workloads};
+pub use workloads::{Workload, of_points, workloads};
 
 use sim_model::action::Class;
 use sim_model::kind::{
@@ -336,7 +336,7 @@ impl Run<'_> {
 impl Expansion<'_> {
     /// Whether a case is one of material points.
     fn points(&self, case: &Case) -> bool {
-        sim_scenes::find(&case.scenario).is_some_and(|s| s.continuum.is_some())
+        of_points(&case.scenario)
     }
 
     /// The probe of P277 and P278: one a cell, before everything else that is measured. Cells and

@@ -48,6 +48,11 @@ pub fn workloads(path: &str, text: &str, engine: &str) -> Result<Vec<Workload>, 
     Ok(list)
 }
 
+/// Whether a scenario is one of material points.
+pub fn of_points(scenario: &str) -> bool {
+    sim_scenes::find(scenario).is_some_and(|s| s.continuum.is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +65,7 @@ mod tests {
         let list = workloads("s.toml", text, "nexus").expect("parses");
         let found: Vec<_> =
             list.iter().map(|w| (w.size, w.steps, w.settings.get("substeps").cloned())).collect();
+        assert!(of_points("elastic_cube") && !of_points("box_pile") && !of_points("none"));
         let eight = Some(Value::Int(8));
         assert_eq!(found, [(10, 8, None), (20, 8, None), (10, 8, eight.clone()), (20, 8, eight)]);
     }
