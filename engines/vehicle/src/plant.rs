@@ -307,6 +307,16 @@ mod tests {
         });
     }
 
+    /// V13: a quarter of the force, m·a, at the circumference of each wheel: 1200 · 2 · 0.34 / 4 N·m.
+    #[test]
+    fn torque_is_equal_at_all_wheels() {
+        on(|_, mut plant| {
+            plant.control_step([0.2, 2.0]).expect("drives");
+            let torque = plant.layout.drive.map(|i| plant.data.ctrl()[i]);
+            assert!(torque.iter().all(|t| (t - 204.0).abs() < 1e-9), "{torque:?}");
+        });
+    }
+
     /// V20: a step that does not take the time it should.
     #[test]
     fn a_wrong_increment_of_time_ends_the_run() {

@@ -28,7 +28,8 @@ const WAVE_FROM_S: f64 = 1.0;
 /// A metric: its name, and how it is computed. `None` where the run has no such thing.
 type Metric = (&'static str, fn(&Run<'_>) -> Option<f64>);
 
-/// All metrics, by name.
+/// All metrics, by name. What is read off [`crate::telemetry::Observed`] is defined there, field by field; the others
+/// have their definition at their function.
 pub const METRICS: [Metric; 28] = [
     ("finite_state", finite_state),
     ("duration_simulated_s", |r| Some(r.ran.observed.duration_simulated_s)),

@@ -30,99 +30,142 @@ pub struct Run<'a> {
 /// A metric: its name, and how it is computed. `None` where the scenario has no such window.
 type Metric = (&'static str, fn(&Run<'_>) -> Option<f64>);
 
-/// All metrics, by name.
+/// All metrics, by name. Source of all: the telemetry, whose columns [`crate::telemetry`] defines; the definitions
+/// are those under which the values of `published.csv` came out.
 pub const METRICS: [Metric; 44] = [
+    // 1 where every value of every row is finite, else 0.
     ("finite", |r| Some(f64::from(u8::from(r.telemetry.values.iter().all(|x| x.is_finite()))))),
+    // Largest number of warnings of the simulator since the start, over all rows.
     ("warning_count", |r| Some(max(r.all(WARNINGS)))),
+    // Most contacts at once, in any physics step, that are not of a wheel with the ground.
     ("maximum_unexpected_contacts", |r| Some(max(r.all(UNEXPECTED)))),
+    // Least, over wheels, of the mean over steady rows of the part of physics steps with contact.
     ("minimum_steady_wheel_contact_coverage", |r| Some(r.coverage())),
+    // Longest time, over wheels and physics steps, since the wheel last touched the ground, s.
     ("maximum_contact_gap_s", |r| Some(max(r.all(GAP)))),
+    // Largest −distance of any contact in any physics step, m.
     ("maximum_penetration_m", |r| Some(max(r.all(PENETRATION)))),
+    // P99 over all rows of the interval's deepest penetration, m.
     ("penetration_p99_m", |r| Some(p99(r.all(PENETRATION)))),
+    // The same over steady rows, m.
     ("steady_penetration_p99_m", |r| Some(p99(r.steady(PENETRATION)))),
+    // Largest |roll| or |pitch| in any physics step, rad.
     ("maximum_abs_roll_pitch_rad", |r| Some(max(r.all(TILT)))),
+    // P99 over steady rows of max(|roll|, |pitch|), rad.
     ("steady_abs_roll_pitch_p99_rad", |r| {
         let (roll, pitch) = (r.steady(ROLL), r.steady(PITCH));
         Some(p99(roll.zip(pitch).map(|(a, b)| a.abs().max(b.abs()))))
     }),
+    // max(|roll|, |pitch|) of the last row, rad.
     ("final_abs_roll_pitch_rad", |r| Some(r.last(ROLL).abs().max(r.last(PITCH).abs()))),
+    // Largest less least height of the reference point over steady rows, m.
     ("steady_chassis_z_peak_to_peak_m", |r| {
         Some(max(r.steady(POSITION + 2)) - min(r.steady(POSITION + 2)))
     }),
+    // P99 over steady rows of the interval's largest |vertical speed|, m/s.
     ("steady_vertical_speed_p99_mps", |r| Some(p99(r.steady(VERTICAL_SPEED)))),
+    // Least, over wheels, of the mean normal force over steady rows, in quarters of the weight m·g.
     ("minimum_steady_mean_wheel_load_ratio", |r| {
         let ratio = |i| mean(r.steady(LOAD + i)) / (r.weight() / 4.0);
         Some(min((0..4).map(ratio)))
     }),
+    // |F − m·g| / (m·g), F the sum over wheels of the mean normal force over steady rows.
     ("steady_normal_force_relative_error", |r| {
         let total: f64 = (0..4).map(|i| mean(r.steady(LOAD + i))).sum();
         Some((total - r.weight()).abs() / r.weight())
     }),
+    // Largest distance on the ground from the first steady row, m.
     ("steady_xy_drift_m", |r| {
         let first = r.steady_row();
         let from = |c: usize| r.telemetry.at(first, POSITION + c);
         let (x, y) = (r.steady(POSITION), r.steady(POSITION + 1));
         Some(max(x.zip(y).map(|(x, y)| (x - from(0)).hypot(y - from(1)))))
     }),
+    // Largest |yaw − yaw of the first steady row|, rad.
     ("steady_yaw_drift_rad", |r| {
         let first = r.telemetry.at(r.steady_row(), YAW);
         Some(max(r.steady(YAW).map(|yaw| (yaw - first).abs())))
     }),
+    // P99 over steady rows of the speed, m/s.
     ("steady_speed_p99_mps", |r| Some(p99(r.speeds(r.steady_row())))),
+    // P99 over steady rows of |yaw rate|, rad/s.
     ("steady_yaw_rate_p99_rad_s", |r| Some(p99(r.steady(ANGULAR_VELOCITY + 2).map(f64::abs)))),
+    // Largest speed of all rows, m/s.
     ("maximum_speed_mps", |r| Some(max(r.speeds(0)))),
+    // Last less first x, m.
     ("forward_displacement_m", |r| Some(r.last(POSITION) - r.telemetry.at(0, POSITION))),
+    // Last less first y, m.
     ("final_lateral_displacement_m", |r| {
         Some(r.last(POSITION + 1) - r.telemetry.at(0, POSITION + 1))
     }),
+    // Its magnitude, m.
     ("final_abs_lateral_displacement_m", |r| {
         Some((r.last(POSITION + 1) - r.telemetry.at(0, POSITION + 1)).abs())
     }),
+    // Yaw of the last row, rad.
     ("final_yaw_rad", |r| Some(r.last(YAW))),
+    // Its magnitude, rad.
     ("final_abs_yaw_rad", |r| Some(r.last(YAW).abs())),
+    // Longitudinal velocity of the last row, m/s.
     ("final_longitudinal_velocity_mps", |r| Some(r.last(VELOCITY))),
+    // Its magnitude, m/s.
     ("final_abs_longitudinal_velocity_mps", |r| Some(r.last(VELOCITY).abs())),
+    // Longitudinal velocity at the row nearest to the end of the acceleration window, m/s.
     ("speed_at_acceleration_end_mps", |r| {
         let [_, end] = r.scenario.acceleration_window_s?;
         Some(r.telemetry.at(r.telemetry.nearest(end), VELOCITY))
     }),
-    // Of the measured steering, while a constant angle is commanded.
+    // Mean of the measured steering over the rows of the command window, while a constant angle is commanded, rad.
     ("mean_commanded_steering_angle_rad", |r| {
         Some(mean(r.commanded()?.map(|row| r.at(row, STEERING))))
     }),
+    // Largest |steering − what was applied| over the rows of the command window, rad.
     ("maximum_commanded_steering_error_rad", |r| {
         let error = |row| (r.at(row, STEERING) - r.at(row, APPLIED_STEERING)).abs();
         Some(max(r.commanded()?.map(error)))
     }),
+    // Longitudinal velocity at the row nearest to the start of the braking window, m/s.
     ("speed_before_braking_mps", |r| {
         let [start, _] = r.scenario.braking_window_s?;
         Some(r.at(r.telemetry.nearest(start), VELOCITY))
     }),
+    // Largest |longitudinal velocity| from the row nearest to the end of the braking window on, m/s.
     ("maximum_abs_post_braking_velocity_mps", |r| {
         let [_, end] = r.scenario.braking_window_s?;
         Some(max(r.telemetry.column(r.telemetry.nearest(end), VELOCITY).map(f64::abs)))
     }),
+    // Least longitudinal velocity in the braking window, m/s.
     ("minimum_braking_velocity_mps", |r| Some(min(r.braking()?))),
+    // Part of the pairs of rows in the braking window between which the velocity does not rise.
     ("braking_nonincrease_fraction", |r| {
         let v: Vec<f64> = r.braking()?.collect();
         Some(mean(v.windows(2).map(|w| f64::from(u8::from(w[1] - w[0] <= RISES)))))
     }),
+    // Largest steering that was asked for after limits, rad.
     ("maximum_applied_steering_rad", |r| Some(max(r.all(APPLIED_STEERING)))),
+    // Least of it, rad.
     ("minimum_applied_steering_rad", |r| Some(min(r.all(APPLIED_STEERING)))),
+    // Largest acceleration that was asked for after limits, m/s².
     ("maximum_applied_acceleration_mps2", |r| Some(max(r.all(APPLIED_ACCELERATION)))),
+    // Least of it, m/s².
     ("minimum_applied_acceleration_mps2", |r| Some(min(r.all(APPLIED_ACCELERATION)))),
+    // Largest change of the steering target between two rows, rad.
     ("maximum_steering_target_step_rad", |r| {
         let step = |row| (r.at(row, STEERING_TARGET) - r.at(row - 1, STEERING_TARGET)).abs();
         Some(max((1..r.telemetry.rows()).map(step)))
     }),
-    // While something beyond the limits is asked for: until the end of the last action.
+    // Least number of clipped actions in a row, while something beyond the limits is asked for: until the end of
+    // the last action.
     ("minimum_saturation_count", |r| {
         let end = r.scenario.actions.last()?.to_s;
         let rows = 1..=r.telemetry.nearest(end);
         Some(min(rows.map(|row| r.at(row, SATURATED))))
     }),
+    // Mean speed from the start of the stress on, m/s.
     ("mean_stress_speed_mps", |r| Some(mean(r.speeds(r.stress_row()?)))),
+    // Root of the mean square of the steering from the start of the stress on, rad.
     ("stress_steering_rms_rad", |r| Some(rms(r.telemetry.column(r.stress_row()?, STEERING)))),
+    // Sum of the distances on the ground between successive rows of the whole run, m.
     ("stress_path_length_m", |r| {
         r.stress_row()?;
         let step = |row: usize| {
@@ -131,6 +174,7 @@ pub const METRICS: [Metric; 44] = [
         };
         Some((1..r.telemetry.rows()).map(step).sum())
     }),
+    // Mean height of the reference point over steady rows, m.
     ("mean_steady_z_m", |r| Some(mean(r.steady(POSITION + 2)))),
 ];
 

@@ -37,6 +37,8 @@ pub(crate) struct ProtocolPage {
     pub(crate) assumptions: Vec<String>,
     pub(crate) facts: Vec<[String; 2]>,
     pub(crate) steps: Vec<Step>,
+    /// Runs that ended early: step and scenario, and why.
+    pub(crate) errors: Vec<[String; 2]>,
     pub(crate) failures: Vec<Failure>,
     pub(crate) groups: Vec<Group>,
     pub(crate) published: Option<Published>,
@@ -437,6 +439,7 @@ pub(crate) fn page(judged: &Judged, files: Vec<Link>) -> ProtocolPage {
             ["Rule".into(), text::line(&report.selection.rule)],
         ],
         steps: steps(report),
+        errors: errors(report),
         failures: failures(judged),
         groups,
         published: published(report),
@@ -454,6 +457,23 @@ pub(crate) fn page(judged: &Judged, files: Vec<Link>) -> ProtocolPage {
             .map_or_else(String::new, |p| format!("../provenance/{p}.html")),
         files,
     }
+}
+
+/// Why runs ended early, the same reason of several repeats once.
+fn errors(report: &Report) -> Vec<[String; 2]> {
+    let mut out: Vec<[String; 2]> = Vec::new();
+    for c in &report.candidates {
+        for s in &c.scenarios {
+            let run = format!("{}, {}", seconds(c.timestep_s), text::line(&s.scenario));
+            for e in &s.errors {
+                let row = [run.clone(), text::line(e)];
+                if !out.contains(&row) {
+                    out.push(row);
+                }
+            }
+        }
+    }
+    out
 }
 
 /// The members of an object, as text.
