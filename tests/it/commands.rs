@@ -427,7 +427,7 @@ fn schemas_are_json_and_name_what_there_is() {
         &shown(&env, &["schema", "sence"], 2),
         "
 error: there is no schema `sence`
-hint: there are pipeline, scene, job, result, description, device-samples, audit, run-diff, action-diff, critical-path, why-depends, what-ran, runs, store-size
+hint: there are pipeline, scene, job, result, description, capacity-samples, device-samples, audit, run-diff, action-diff, critical-path, why-depends, what-ran, runs, store-size
 ",
     );
 }
