@@ -20,7 +20,7 @@ kind = "build-engine"
 engine = "ENGINE"
 
 [[stage]]
-name = "m2"
+name = "m2_ENGINE"
 kind = "batch-protocol"
 engine = "ENGINE"
 protocol = "scenes/vehicle/m2.toml"
@@ -31,7 +31,7 @@ inputs.plant = "plant"
 [[stage]]
 name = "site"
 kind = "report"
-inputs.protocols = "m2[]/verdict"
+inputs.protocols = "m2_ENGINE[]/verdict"
 "#;
 
 /// The declared protocol with scales of seconds.
@@ -87,7 +87,9 @@ fn agrees(engine: &str, folders: &[&str]) {
         return;
     }
     out.expect(0);
-    let report = json(&env, "m2/verdict", "report.json");
+    // The tests of all engines share a store, in which a label is the latest action of that name.
+    let label = format!("m2_{engine}/verdict");
+    let report = json(&env, &label, "report.json");
     assert_eq!(report["passed"], true, "{report:#}");
     let all = checks(&report);
     // 16 quantities; 22 gates for one world, and one more for a batch.
@@ -130,18 +132,19 @@ fn agrees(engine: &str, folders: &[&str]) {
     ] {
         assert!(page.contains(words), "{words}");
     }
-    // Both engines' verdicts are called so in the tests' store.
     let sql = format!(
         "select count(*) n, count(*) filter (passed) good, count(distinct worlds) w, any_value(engine) e
         from batch_checks join actions using (key, generation) where latest
         and key = (select key from batch_checks join actions using (key, generation)
-            where label = 'm2/verdict' and engine = '{engine}' order by generation limit 1)"
+            where label = '{label}' order by generation limit 1)"
     );
     let out = cmd(&env, &["query", "--format", "csv", &sql]).run();
     assert!(out.expect(0).stdout.contains(&format!("61,61,2,{engine}")), "{out}");
-    let sql = "select worlds, steps, declared_steps from batch_scales join actions using (key, generation)
-        where latest and label = 'm2/verdict' order by worlds";
-    let out = cmd(&env, &["query", "--format", "csv", sql]).run();
+    let sql = format!(
+        "select worlds, steps, declared_steps from batch_scales join actions using (key, generation)
+        where latest and label = '{label}' order by worlds"
+    );
+    let out = cmd(&env, &["query", "--format", "csv", &sql]).run();
     assert!(out.expect(0).stdout.contains("5,260,1000"), "{out}");
 
     // A word of its own: the store outlives the tests.
@@ -152,7 +155,7 @@ fn agrees(engine: &str, folders: &[&str]) {
     let out = cmd(&env, &["run", "pipeline.toml"]).run();
     assert!(out.expect(5).stderr.contains("agreement.position_xy_max_m"), "{out}");
     assert!(out.stderr.contains("2 ran"), "the verdict and the site: {out}");
-    let changed = json(&env, "m2/verdict", "report.json");
+    let changed = json(&env, &label, "report.json");
     assert_eq!(changed["failures"], serde_json::json!(["agreement.position_xy_max_m"]));
     assert_ne!(changed["protocol"]["identity"], report["protocol"]["identity"]);
 }
