@@ -273,7 +273,12 @@ hint: choose an empty folder for --store
 fn as_nobody(env: &TestEnv, args: &[&str]) -> crate::harness::Out {
     let program = env.dir().join("sim-pipe");
     if !program.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_sim-pipe"), &program).expect("copy");
+        let built = Path::new(env!("CARGO_BIN_EXE_sim-pipe"));
+        fs::copy(built, &program).expect("copy");
+        // Where the build has libduckdb beside the program, so has the copy.
+        if let Ok(library) = fs::canonicalize(built.with_file_name("libduckdb.so")) {
+            std::os::unix::fs::symlink(library, env.dir().join("libduckdb.so")).expect("link");
+        }
     }
     let mut cmd = env.cmd_of(&program, args);
     cmd.command.uid(65534).gid(65534);
