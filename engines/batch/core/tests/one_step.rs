@@ -1,5 +1,5 @@
 //! One step against MuJoCo in float64, from states along a motion with random controls: everything up to
-//! the accelerations (M02, M03, M17; tolerances of the mission's tests).
+//! the accelerations (M02, M03, M17; tolerances of the published tests).
 
 mod models;
 mod noise;

@@ -1,4 +1,4 @@
-//! The kernels compile for CUDA on a machine without a GPU (M01 on the mission's Metal; here PTX and a cubin
+//! The kernels compile for CUDA on a machine without a GPU (M01 on Metal; here PTX and a cubin
 //! for sm_90), with their registers and spills printed. Where NVRTC is not at hand, the test says so, or fails where
 //! `SIM_BATCH_NVRTC` says that it should be, as in `cargo xtask test engines`.
 
