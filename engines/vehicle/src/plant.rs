@@ -4,12 +4,9 @@ use crate::check::{Layout, check, substeps};
 use crate::replay::{poses, product};
 use sim_mujoco_c::{Data, Model};
 use sim_vehicle::config::Config;
+use sim_vehicle::motion::{State, torque};
 use sim_vehicle::telemetry::{self as t, COLUMNS};
 
-/// Below this spin, rad/s, a brake takes its sign from the body.
-const SPINS: f64 = 0.5;
-/// Below this speed, m/s, a brake does nothing to a wheel that does not spin.
-const MOVES: f64 = 0.1;
 /// Largest error of the simulated time of a substep, s.
 const TIME: f64 = 1e-10;
 
@@ -37,14 +34,6 @@ struct Interval {
     tilt: f64,
     vertical: f64,
     gap: u32,
-}
-
-/// The chassis' orientation and velocities as the public state has them.
-struct State {
-    position: [f64; 3],
-    angles: [f64; 3],
-    velocity: [f64; 3],
-    turning: [f64; 3],
 }
 
 impl<'m> Plant<'m> {
@@ -127,7 +116,7 @@ impl<'m> Plant<'m> {
         let (speed, target) = (self.speed(), self.target);
         let spin = self.layout.spin.map(|dof| self.data.qvel()[dof]);
         let magnitude = self.config.wheel_torque(acceleration.abs());
-        let torque = spin.map(|w| drive(acceleration, magnitude, w, speed));
+        let torque = spin.map(|w| torque(acceleration, magnitude, w, speed));
         let (steering, drive) = (self.layout.steering, self.layout.drive);
         let ctrl = self.data.ctrl_mut();
         steering.iter().for_each(|i| ctrl[*i] = target);
@@ -233,50 +222,12 @@ impl<'m> Plant<'m> {
     /// From the free joint's own coordinates, which a step leaves up to date.
     fn state(&self) -> State {
         let (q, v) = (self.data.qpos(), self.data.qvel());
-        let r = matrix([q[3], q[4], q[5], q[6]]);
-        let offset = self.layout.rear_axle;
-        let position = std::array::from_fn(|i| {
-            q[i] + r[i][0] * offset[0] + r[i][1] * offset[1] + r[i][2] * offset[2]
-        });
-        let turning = [v[3], v[4], v[5]];
-        let lever = cross(turning, offset);
-        let velocity =
-            std::array::from_fn(|i| r[0][i] * v[0] + r[1][i] * v[1] + r[2][i] * v[2] + lever[i]);
-        let angles = [
-            r[2][1].atan2(r[2][2]),
-            (-r[2][0]).atan2(r[0][0].hypot(r[1][0])),
-            r[1][0].atan2(r[0][0]),
-        ];
-        State { position, angles, velocity, turning }
+        State::of(
+            std::array::from_fn(|i| q[i]),
+            std::array::from_fn(|i| v[i]),
+            self.layout.rear_axle,
+        )
     }
-}
-
-/// Torque at a wheel that spins with `spin`, rad/s, of a body that moves with `speed`, m/s. A brake
-/// opposes the spin; it vanishes at rest, so that it never drives backwards.
-fn drive(acceleration: f64, magnitude: f64, spin: f64, speed: f64) -> f64 {
-    if acceleration > 0.0 {
-        magnitude
-    } else if acceleration < 0.0 && spin.abs() >= SPINS {
-        -magnitude.copysign(spin)
-    } else if acceleration < 0.0 && speed.abs() >= MOVES {
-        -magnitude.copysign(speed)
-    } else {
-        0.0
-    }
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-/// Rotation matrix of a unit quaternion, real part first, by rows.
-fn matrix(q: [f64; 4]) -> [[f64; 3]; 3] {
-    let [w, x, y, z] = q;
-    [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::asked::Job;
 use super::extremes::{Extremes, most};
-use super::vehicle::{Layout, State};
+use super::vehicle::{Layout, Told};
 use sim_batch::BatchedEngine;
 use sim_vehicle::telemetry::{self as t, COLUMNS};
 
@@ -22,7 +22,7 @@ pub(crate) struct Interval {
 /// A world's driver.
 #[derive(Clone, Debug)]
 struct World {
-    state: State,
+    told: Told,
     /// Target of both steering actuators, rad.
     target: f64,
     /// Consecutive physics steps without contact, by wheel.
@@ -49,7 +49,7 @@ impl<'a> Driver<'a> {
         let (q, v) = engine.state();
         let (nq, nv) = (engine.model().nq(), engine.model().nv());
         let worlds = q.chunks_exact(nq).zip(v.chunks_exact(nv)).map(|(q, v)| World {
-            state: layout.state(q, v),
+            told: layout.told(q, v),
             target: 0.0,
             open: [0; 4],
             time: 0.0,
@@ -73,7 +73,7 @@ impl<'a> Driver<'a> {
 
     /// Longitudinal velocity of each world at its rear axle, m/s.
     pub(crate) fn speeds(&self) -> Vec<f64> {
-        self.worlds.iter().map(|w| w.state.velocity[0]).collect()
+        self.worlds.iter().map(|w| w.told.state.velocity[0]).collect()
     }
 
     /// Puts marked worlds back to the start.
@@ -83,7 +83,7 @@ impl<'a> Driver<'a> {
         let (q, v) = self.engine.state();
         let (nq, nv) = (self.engine.model().nq(), self.engine.model().nv());
         for (w, world) in self.worlds.iter_mut().enumerate().filter(|(w, _)| mask[*w]) {
-            world.state = self.layout.state(&q[w * nq..(w + 1) * nq], &v[w * nv..(w + 1) * nv]);
+            world.told = self.layout.told(&q[w * nq..(w + 1) * nq], &v[w * nv..(w + 1) * nv]);
             world.target = 0.0;
             world.open = [0; 4];
             world.time = -1.0;
@@ -123,7 +123,7 @@ impl<'a> Driver<'a> {
     fn substep(&mut self, extremes: &mut Extremes) -> Result<(), String> {
         let nu = self.engine.model().nu();
         for (world, ctrl) in self.worlds.iter().zip(self.ctrl.chunks_exact_mut(nu)) {
-            self.layout.controls(world.target, world.applied[1], &world.state, ctrl);
+            self.layout.controls(world.target, world.applied[1], &world.told, ctrl);
         }
         self.engine.set_ctrl(&self.ctrl).map_err(|e| e.to_string())?;
         self.engine.step();
@@ -136,7 +136,7 @@ impl<'a> Driver<'a> {
             let time = report.steps as f64 * self.timestep;
             extremes.monotonic &= time > world.time;
             world.time = time;
-            world.state = self.layout.state(q, v);
+            world.told = self.layout.told(q, v);
             extremes.see(q, v, &report);
             note(self.layout, &self.engine, w, world, true);
         }
@@ -158,16 +158,16 @@ impl<'a> Driver<'a> {
 
     fn telemetry(&self, substeps: u32) -> [f64; COLUMNS] {
         let w = &self.worlds[0];
-        let (s, seen) = (&w.state, &w.interval);
+        let (s, seen) = (&w.told.state, &w.interval);
         let mut row = [0.0; COLUMNS];
         row[t::TIME] = w.time;
         row[t::POSITION..t::POSITION + 3].copy_from_slice(&s.position);
         row[t::ROLL..t::ROLL + 3].copy_from_slice(&s.angles);
         row[t::VELOCITY..t::VELOCITY + 3].copy_from_slice(&s.velocity);
         row[t::ANGULAR_VELOCITY..t::ANGULAR_VELOCITY + 3].copy_from_slice(&s.turning);
-        row[t::STEERING] = s.steer;
+        row[t::STEERING] = w.told.steer;
         for i in 0..4 {
-            row[t::WHEEL_SPEED + i] = s.spin[i];
+            row[t::WHEEL_SPEED + i] = w.told.spin[i];
             row[t::CONTACT + i] = f64::from(seen.touched[i]) / f64::from(substeps);
             row[t::LOAD + i] = seen.load[i] / f64::from(substeps);
         }
@@ -209,7 +209,7 @@ fn note(layout: &Layout, engine: &BatchedEngine, w: usize, world: &mut World, ga
             seen.gap = seen.gap.max(world.open[i]);
         }
     }
-    let [roll, pitch, _] = world.state.angles;
+    let [roll, pitch, _] = world.told.state.angles;
     seen.tilt = most(most(seen.tilt, roll.abs()), pitch.abs());
-    seen.vertical = most(seen.vertical, world.state.velocity[2].abs());
+    seen.vertical = most(seen.vertical, world.told.state.velocity[2].abs());
 }

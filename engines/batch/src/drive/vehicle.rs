@@ -3,11 +3,7 @@
 use sim_batch::mujoco::{Compiled, Kind};
 use sim_vehicle::config::Config;
 use sim_vehicle::mjcf::WHEELS;
-
-/// Below this spin, rad/s, a brake takes its sign from the body.
-const SPINS: f64 = 0.5;
-/// Below this speed, m/s, a brake does nothing to a wheel that does not spin.
-const MOVES: f64 = 0.1;
+use sim_vehicle::motion::{State, torque};
 
 /// Numbers of elements, and limits.
 #[derive(Clone, Debug)]
@@ -29,17 +25,11 @@ pub(crate) struct Layout {
     pub(crate) config: Config,
 }
 
-/// The public state of a world.
+/// What is told of a world.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct State {
-    /// Of the rear axle's reference point, m.
-    pub(crate) position: [f64; 3],
-    /// Roll, pitch, yaw, rad.
-    pub(crate) angles: [f64; 3],
-    /// Of the reference point, in the body's axes, m/s.
-    pub(crate) velocity: [f64; 3],
-    /// In the body's axes, rad/s.
-    pub(crate) turning: [f64; 3],
+pub(crate) struct Told {
+    /// The public state.
+    pub(crate) state: State,
     /// Of each wheel, rad/s.
     pub(crate) spin: [f64; 4],
     /// Mean of both steering joints, rad.
@@ -90,65 +80,24 @@ impl Layout {
     }
 
     /// From coordinates and velocities.
-    pub(crate) fn state(&self, qpos: &[f32], qvel: &[f32]) -> State {
+    pub(crate) fn told(&self, qpos: &[f32], qvel: &[f32]) -> Told {
         let q = |i: usize| f64::from(qpos[i]);
         let v = |i: usize| f64::from(qvel[i]);
-        let r = matrix([q(3), q(4), q(5), q(6)]);
-        let o = self.rear_axle;
-        let turning = [v(3), v(4), v(5)];
-        let lever = cross(turning, o);
-        let along = |i: usize| r[0][i] * v(0) + r[1][i] * v(1) + r[2][i] * v(2) + lever[i];
-        State {
-            position: std::array::from_fn(|i| {
-                q(i) + r[i][0] * o[0] + r[i][1] * o[1] + r[i][2] * o[2]
-            }),
-            angles: [
-                r[2][1].atan2(r[2][2]),
-                (-r[2][0]).atan2(r[0][0].hypot(r[1][0])),
-                r[1][0].atan2(r[0][0]),
-            ],
-            velocity: std::array::from_fn(along),
-            turning,
+        Told {
+            state: State::of(std::array::from_fn(q), std::array::from_fn(v), self.rear_axle),
             spin: self.spin.map(v),
             steer: 0.5 * (q(self.steer[0]) + q(self.steer[1])),
         }
     }
 
     /// Controls of a world that steers to `target`, rad, and accelerates, m/s².
-    pub(crate) fn controls(&self, target: f64, acceleration: f64, state: &State, out: &mut [f32]) {
+    pub(crate) fn controls(&self, target: f64, acceleration: f64, told: &Told, out: &mut [f32]) {
         for i in self.steering {
             out[i] = target as f32;
         }
         let most = self.config.wheel_torque(acceleration.abs());
-        for (i, spin) in self.drive.iter().zip(state.spin) {
-            out[*i] = torque(acceleration, most, spin, state.velocity[0]) as f32;
+        for (i, spin) in self.drive.iter().zip(told.spin) {
+            out[*i] = torque(acceleration, most, spin, told.state.velocity[0]) as f32;
         }
     }
-}
-
-/// Torque at a wheel that spins with `spin`, rad/s, of a body that moves with `speed`, m/s. A brake opposes the
-/// spin; it vanishes at rest, so that it never drives backwards.
-fn torque(acceleration: f64, magnitude: f64, spin: f64, speed: f64) -> f64 {
-    if acceleration > 0.0 {
-        magnitude
-    } else if acceleration < 0.0 && spin.abs() >= SPINS {
-        -magnitude.copysign(spin)
-    } else if acceleration < 0.0 && speed.abs() >= MOVES {
-        -magnitude.copysign(speed)
-    } else {
-        0.0
-    }
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-/// Rotation matrix of a unit quaternion, real part first, by rows.
-fn matrix([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
-    [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
 }

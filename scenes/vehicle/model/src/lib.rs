@@ -9,6 +9,7 @@ pub mod config;
 pub mod convergence;
 pub mod metrics;
 pub mod mjcf;
+pub mod motion;
 mod plots;
 pub mod scenario;
 pub mod telemetry;
