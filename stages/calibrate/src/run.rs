@@ -3,12 +3,12 @@
 use crate::PEAKS;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
-use sim_engine_protocol::{CalibratedSize, Gates, Job, JobResult, Mode, PROTOCOL, Status};
+use sim_engine_protocol::{CalibratedSize, Gates, Job, Mode, PROTOCOL, Status};
 use sim_model::request::{Request, StatusFile};
-use sim_stage_sdk::{
-    IoContext, StageError, arg, engine_command, input, ok, one_line, optional_arg,
+use sim_stage_sdk::{IoContext, StageError, arg, input, ok, one_line, optional_arg};
+use sim_stage_trial::{
+    CALIBRATION_FILE, CALIBRATION_FORMAT, CalibratedScenario, Calibrations, Ran, adapter,
 };
-use sim_stage_trial::{CALIBRATION_FILE, CALIBRATION_FORMAT, CalibratedScenario, Calibrations};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -26,7 +26,6 @@ struct Peaks {
 /// Runs the adapter once, in its own process. A scene that the engine does not do, or a size for which it
 /// has no memory, is a finding: other scenes' trials need not wait for it.
 pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
-    let engine = input(request, dir, "engine")?;
     let job = Job {
         protocol: PROTOCOL,
         mode: Mode::Calibrate,
@@ -52,52 +51,11 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         calibrated: None,
         settings: optional_arg(request, "settings")?.unwrap_or_default(),
     };
-    let (work, results) = (dir.join("tmp/job"), dir.join("tmp/results"));
-    for folder in [&work, &results] {
-        fs::create_dir_all(folder).at(folder)?;
-    }
-    let scene = input(request, dir, "scene")?;
-    fs::copy(&scene, work.join("scene.json")).at(&scene)?;
-    let path = work.join("job.json");
-    let text = serde_json::to_string_pretty(&job)
-        .map_err(|e| StageError::Failed(format!("the job cannot be written as JSON: {e}")))?;
-    fs::write(&path, text + "\n").at(&path)?;
-    let exit = engine_command(request, dir, &engine)?
-        .arg("run")
-        .arg(&path)
-        .arg(&results)
-        .current_dir(&work)
-        .status()
-        .map_err(|e| StageError::Failed(format!("the adapter could not be started: {e}")))?;
-    let result_path = results.join("result.json");
-    let Ok(text) = fs::read_to_string(&result_path) else {
-        return Err(StageError::Failed(format!(
-            "the adapter ended with {exit} and left no result"
-        )));
-    };
-    if !exit.success() {
-        return Err(StageError::Failed(format!(
-            "the adapter wrote a result and ended with {exit}"
-        )));
-    }
-    let result: JobResult = serde_json::from_str(&text)
-        .map_err(|e| StageError::Failed(format!("the adapter's result is not valid: {e}")))?;
-    if (result.mode, result.worlds) != (job.mode, job.worlds) {
-        return Err(StageError::Failed(format!(
-            "the adapter's result is of mode {} with {} worlds, the job of {} with {}",
-            result.mode.as_str(),
-            result.worlds,
-            job.mode.as_str(),
-            job.worlds
-        )));
-    }
-    result.contradictions().map_err(|problems| {
-        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        StageError::Failed(format!("the adapter's result contradicts itself: {}", list.join("; ")))
-    })?;
+    let Ran { result, results, job: path, .. } = adapter(request, dir, &job)?;
     let out = dir.join("out");
     fs::copy(&path, out.join("job.json")).at(&path)?;
-    fs::copy(&result_path, out.join("result.json")).at(&result_path)?;
+    let from = results.join("result.json");
+    fs::copy(&from, out.join("result.json")).at(&from)?;
     let reason = result.outcome.reason.as_deref().map(one_line);
     let (scenario, size) = (arg(request, "scenario")?, arg(request, "size")?);
     let (peaks, reason) = match (result.outcome.status, result.calibration) {

@@ -9,34 +9,45 @@ use sim_model::request::{Request, StageStatus, StatusFile};
 use sim_stage_sdk::{
     IoContext, StageError, arg, engine_command, input, ok, one_line, optional_arg, status,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Files that an adapter may leave beside its result.
 const EXTRAS: [&str; 4] = ["final.json", "capture.bin", DEVICE_SAMPLES_FILE, CAPACITY_SAMPLES_FILE];
 
+/// File of an adapter's result.
+const RESULT: &str = "result.json";
 /// What a timed trial leaves beside its result for its capture: the digest of world 0's final state.
 pub(crate) const STATE: &str = "state.txt";
 /// What stands there where the adapter told none.
 const NO_STATE: &str = "none";
 
-pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
-    let engine = input(request, dir, "engine")?;
-    let job = job(request, dir)?;
-    job.validate().map_err(|problems| {
-        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        StageError::Failed(format!("the job is wrong: {}", list.join("; ")))
-    })?;
+/// What an adapter wrote, and where.
+pub struct Ran {
+    /// Its result, which agrees with the job and with the clock outside.
+    pub result: JobResult,
+    /// Folder that it wrote to.
+    pub results: PathBuf,
+    /// The scene that it ran.
+    pub scene: PathBuf,
+    /// The job's file.
+    pub job: PathBuf,
+}
 
-    // The adapter sees a folder with the job and the scene, and an empty one for its results.
-    let work = dir.join("tmp/job");
-    let results = dir.join("tmp/results");
+/// Runs the adapter of input `engine` once on the scene of input `scene`, in a process of its own. It sees a
+/// folder with the job and the scene, and an empty one for its results.
+///
+/// # Errors
+/// It cannot be started, ends without success or without a result, or the result contradicts itself or the job.
+pub fn adapter(request: &Request, dir: &Path, job: &Job) -> Result<Ran, StageError> {
+    let engine = input(request, dir, "engine")?;
+    let (work, results) = (dir.join("tmp/job"), dir.join("tmp/results"));
     for folder in [&work, &results] {
         fs::create_dir_all(folder).at(folder)?;
     }
     let scene = input(request, dir, "scene")?;
     fs::copy(&scene, work.join("scene.json")).at(&scene)?;
-    let text = serde_json::to_string_pretty(&job)
+    let text = serde_json::to_string_pretty(job)
         .map_err(|e| StageError::Failed(format!("the job cannot be written as JSON: {e}")))?;
     let path = work.join("job.json");
     fs::write(&path, text + "\n").at(&path)?;
@@ -52,8 +63,7 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
         .map_err(|e| StageError::Failed(format!("the adapter could not be started: {e}")))?;
     let wall_ns = start.elapsed().as_nanos();
 
-    let result_path = results.join("result.json");
-    let Ok(text) = fs::read_to_string(&result_path) else {
+    let Ok(text) = fs::read_to_string(results.join(RESULT)) else {
         return Err(StageError::Failed(format!(
             "the adapter ended with {exit} and left no result"
         )));
@@ -65,34 +75,34 @@ pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageErro
             "the adapter wrote a result and ended with {exit}"
         )));
     }
-    if let Err(problem) = agrees(&job, &result, wall_ns) {
-        return Err(StageError::Failed(format!(
-            "the adapter's result contradicts itself: {problem}"
-        )));
-    }
+    agrees(job, &result, wall_ns).map_err(contradicts)?;
+    Ok(Ran { result, results, scene, job: path })
+}
+
+fn contradicts(problem: String) -> StageError {
+    StageError::Failed(format!("the adapter's result contradicts itself: {problem}"))
+}
+
+pub(crate) fn run(request: &Request, dir: &Path) -> Result<StatusFile, StageError> {
+    let job = job(request, dir)?;
+    job.validate().map_err(|problems| {
+        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        StageError::Failed(format!("the job is wrong: {}", list.join("; ")))
+    })?;
+
+    let Ran { result, results, scene, job: path } = adapter(request, dir, &job)?;
     if job.mode == Mode::Capture
         && let Err(problem) = crate::capture::agrees(&result, &results)
     {
         return Err(StageError::Failed(format!("the adapter's capture is wrong: {problem}")));
     }
-    if let Err(problem) = crate::calibration::same_peaks(&result, &results) {
-        return Err(StageError::Failed(format!(
-            "the adapter's result contradicts itself: {problem}"
-        )));
-    }
-    if let Err(problem) = same_time(&result, &results.join(DEVICE_SAMPLES_FILE)) {
-        return Err(StageError::Failed(format!(
-            "the adapter's result contradicts itself: {problem}"
-        )));
-    }
-    if let Err(problem) = same_state(&result, &results.join("final.json")) {
-        return Err(StageError::Failed(format!(
-            "the adapter's result contradicts itself: {problem}"
-        )));
-    }
+    crate::calibration::same_peaks(&result, &results).map_err(contradicts)?;
+    same_time(&result, &results.join(DEVICE_SAMPLES_FILE)).map_err(contradicts)?;
+    same_state(&result, &results.join("final.json")).map_err(contradicts)?;
     let out = dir.join("out");
     fs::copy(&path, out.join("job.json")).at(&path)?;
-    fs::copy(&result_path, out.join("result.json")).at(&result_path)?;
+    let from = results.join(RESULT);
+    fs::copy(&from, out.join(RESULT)).at(&from)?;
     for name in EXTRAS {
         let from = results.join(name);
         if from.symlink_metadata().is_ok_and(|m| m.is_file()) {

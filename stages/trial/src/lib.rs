@@ -13,6 +13,7 @@ mod suite;
 mod workloads;
 
 pub use calibration::{CALIBRATION_FILE, CALIBRATION_FORMAT, CalibratedScenario, Calibrations};
+pub use execute::{Ran, adapter};
 pub use facts::SuiteFacts;
 pub use workloads::{Workload, of_points, workloads};
 
