@@ -1,7 +1,7 @@
 //! What `batch-protocol` stages decided, engines that answered one protocol together.
 
 use crate::load::inside;
-use crate::protocol::{file, of_format};
+use crate::protocol::of_format;
 use sim_model::request::Member;
 use sim_stage_batch_protocol::plots::{self, Plots};
 use sim_stage_batch_protocol::report::{self, Report};
@@ -20,15 +20,7 @@ pub(crate) struct Batch {
     pub(crate) plots: Plots,
 }
 
-/// Whether a verdict is on an engine in a batch: it has scales, where that of a protocol has candidates.
-pub(crate) fn is(dir: &Path, path: &str) -> bool {
-    let report = inside(dir, path)
-        .ok()
-        .and_then(|folder| file::<serde_json::Value>(&folder, "report.json").ok());
-    report.is_some_and(|r| r.get("scales").is_some())
-}
-
-/// The verdict of a member of `protocols`.
+/// The verdict of a member of `protocols` that a stage of that kind made.
 ///
 /// # Errors
 /// A sentence that says what cannot be believed.

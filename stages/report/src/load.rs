@@ -152,7 +152,7 @@ pub(crate) fn load(request: &Request, dir: &Path) -> Result<Input, ReportError> 
             input.missing.push(missing(&member.outcome, &member.reason));
             continue;
         };
-        let read = if batch::is(dir, path) {
+        let read = if member.action.as_ref().is_some_and(|a| a.kind == "batch-protocol") {
             batch::read(dir, &member, path, page.as_ref()).map(|b| input.batches.push(b))
         } else {
             protocol::read(dir, &member, path, page.as_ref()).map(|p| input.protocols.push(p))

@@ -47,20 +47,15 @@ pub(crate) fn of_format<T: DeserializeOwned>(
     known: u32,
     format: impl Fn(&T) -> u32,
 ) -> Result<T, String> {
-    let read: T = file(folder, name)?;
-    match format(&read) {
-        found if found == known => Ok(read),
-        found => Err(format!("{name} has format {found}, this reads {known}")),
-    }
-}
-
-/// A JSON file of a verdict. The error names it.
-pub(crate) fn file<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
     let path = folder.join(name);
     let meta = fs::symlink_metadata(&path).map_err(|e| format!("{name}: {e}"))?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
         return Err(format!("{name} is no file of at most {MOST_BYTES} bytes"));
     }
     let text = fs::read(&path).map_err(|e| format!("{name}: {e}"))?;
-    serde_json::from_slice(&text).map_err(|e| format!("{name}: {e}"))
+    let read: T = serde_json::from_slice(&text).map_err(|e| format!("{name}: {e}"))?;
+    match format(&read) {
+        found if found == known => Ok(read),
+        found => Err(format!("{name} has format {found}, this reads {known}")),
+    }
 }
