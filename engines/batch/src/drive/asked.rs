@@ -104,19 +104,8 @@ impl<'a> Drive<'a> {
         if let Some(law) = &job.law {
             return Self::Law(law, worlds);
         }
-        let scenario = Scenario {
-            name: "driven".to_owned(),
-            duration_s: 0.0,
-            steady_from_s: 0.0,
-            lift_m: 0.0,
-            roll_deg: 0.0,
-            acceleration_window_s: None,
-            command_window_s: None,
-            braking_window_s: None,
-            stress_from_s: None,
-            actions: job.actions.clone().unwrap_or_default(),
-            gates: Vec::new(),
-        };
+        let actions = job.actions.clone().unwrap_or_default();
+        let scenario = Scenario::of_actions("driven", 0.0, actions);
         Self::Schedule(scenario, worlds)
     }
 

@@ -254,19 +254,8 @@ impl BatchProtocol {
 
     /// What the plant drives for the agreement.
     pub fn scenario(&self) -> Scenario {
-        Scenario {
-            name: "agreement".to_owned(),
-            duration_s: self.agreement.duration_s,
-            steady_from_s: 1.0,
-            lift_m: 0.0,
-            roll_deg: 0.0,
-            acceleration_window_s: None,
-            command_window_s: None,
-            braking_window_s: None,
-            stress_from_s: None,
-            actions: self.agreement.actions.clone(),
-            gates: Vec::new(),
-        }
+        let a = &self.agreement;
+        Scenario::of_actions("agreement", a.duration_s, a.actions.clone())
     }
 }
 

@@ -91,6 +91,25 @@ pub struct HoldSpeed {
     pub most: f64,
 }
 
+impl Scenario {
+    /// Actions alone, from the reference on, with nothing that must hold.
+    pub fn of_actions(name: &str, duration_s: f64, actions: Vec<Action>) -> Self {
+        Self {
+            name: name.to_owned(),
+            duration_s,
+            steady_from_s: one(),
+            lift_m: 0.0,
+            roll_deg: 0.0,
+            acceleration_window_s: None,
+            command_window_s: None,
+            braking_window_s: None,
+            stress_from_s: None,
+            actions,
+            gates: Vec::new(),
+        }
+    }
+}
+
 /// Longest scenario, s.
 const MOST_SECONDS: f64 = 3600.0;
 

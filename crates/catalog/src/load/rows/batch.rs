@@ -1,6 +1,6 @@
 //! Rows of one verdict on an engine in a batch, from its `report.json`.
 
-use super::protocol::Check;
+use super::protocol::{Check, report};
 use super::{Tables, row};
 use crate::error::CatalogError;
 use crate::source::Source;
@@ -49,10 +49,7 @@ struct Scale {
 impl Tables {
     /// All rows of a verdict. Other actions of such a protocol have no report and give none.
     pub(super) fn batch(&mut self, r: &Record, source: &dyn Source) -> Result<(), CatalogError> {
-        let Some(output) = &r.output else { return Ok(()) };
-        let bytes = source.file(&output.digest, "report.json").map_err(CatalogError::Source)?;
-        let report: Option<Report> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
-        let Some(report) = report else { return Ok(()) };
+        let Some(report) = report::<Report>(r, source)? else { return Ok(()) };
         let (key, generation, engine) = (r.key.to_string(), r.generation, &report.engine);
         for s in &report.scales {
             self.add(

@@ -4,6 +4,7 @@ use super::{Tables, row};
 use crate::error::CatalogError;
 use crate::source::Source;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sim_model::Record;
 use std::collections::BTreeMap;
 
@@ -66,13 +67,20 @@ struct Published {
     equal: u64,
 }
 
+/// The report of a verdict of either kind; none of an action that leaves none.
+pub(super) fn report<T: DeserializeOwned>(
+    r: &Record,
+    source: &dyn Source,
+) -> Result<Option<T>, CatalogError> {
+    let Some(output) = &r.output else { return Ok(None) };
+    let bytes = source.file(&output.digest, "report.json").map_err(CatalogError::Source)?;
+    Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()))
+}
+
 impl Tables {
     /// All rows of a verdict. Other actions of a protocol have no report and give none.
     pub(super) fn protocol(&mut self, r: &Record, source: &dyn Source) -> Result<(), CatalogError> {
-        let Some(output) = &r.output else { return Ok(()) };
-        let bytes = source.file(&output.digest, "report.json").map_err(CatalogError::Source)?;
-        let report: Option<Report> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
-        let Some(report) = report else { return Ok(()) };
+        let Some(report) = report::<Report>(r, source)? else { return Ok(()) };
         let (key, generation) = (r.key.to_string(), r.generation);
         let published = report.published.as_ref();
         self.add(
