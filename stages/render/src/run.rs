@@ -211,11 +211,11 @@ fn files(
     for index in (0..=last).step_by(stride) {
         let places = places(&loaded.solids, &loaded.frames[index]);
         let bar = if last == 0 { 1.0 } else { index as f32 / last as f32 };
-        with = middle(&loaded.frames[index]).unwrap_or(with);
         let moved;
         let stage = match &still_stage {
             Some(stage) => stage,
             None => {
+                with = middle(&loaded.frames[index]).unwrap_or(with);
                 moved = looking(camera.moved(with));
                 &moved
             }
