@@ -272,7 +272,7 @@ fn failing(alter: impl FnOnce(&mut Spec), scene: Scene, duration_s: f64) -> Vec<
 fn altered_plants_fail_their_checks() {
     use Scene::{Locomotion as L, ObstacleCourse as O};
     type Alter = fn(&mut Spec);
-    let cases: [(Alter, Scene, f64, &[&str]); 13] = [
+    let cases: [(Alter, Scene, f64, &[&str]); 14] = [
         // Stopped before it is near enough to see anything.
         (|_| {}, O, 5.0, &["range_triggered_avoidance", "returned_to_slither"]),
         (|_| {}, L, 12.0, &[]),
@@ -358,6 +358,22 @@ fn altered_plants_fail_their_checks() {
         // Just turned away from the route.
         (|_| {}, O, 24.0, &["terminal_route_heading_error_below_0_20_rad"]),
         (|_| {}, O, 190.0, &[]),
+        // All of the time, and no way forward: nothing drives it, and its wave takes most of a minute.
+        (
+            |s| {
+                s.surrogate.force_n = 0.0;
+                s.gait.frequency_hz = 0.02;
+            },
+            O,
+            190.0,
+            &[
+                "range_triggered_avoidance",
+                "forward_progress_at_least_1_30_m",
+                "entire_body_cleared_obstacle_x",
+                "returned_to_slither",
+                "terminal_route_heading_error_below_0_20_rad",
+            ],
+        ),
     ];
     for (i, (alter, scene, duration_s, expected)) in cases.into_iter().enumerate() {
         let found = failing(alter, scene, duration_s);
@@ -368,6 +384,23 @@ fn altered_plants_fail_their_checks() {
             assert!(found.iter().any(|c| c == check), "case {i}: {check} is not among {found:?}");
         }
     }
+}
+
+/// S11: a repeat that is pushed by a billionth more is another run.
+#[test]
+fn a_perturbed_repeat_is_seen() {
+    let left = |push: f64| {
+        let mut spec = spec();
+        spec.surrogate.force_n *= push;
+        let record = ran(&spec, &scenario(Scene::Locomotion, 2.0));
+        Ran {
+            trajectory: record.trajectory,
+            observed: record.observed,
+            diagnostics: Diagnostics::default(),
+        }
+    };
+    assert_eq!(Snake::apart(&left(1.0), &left(1.0)), 0.0);
+    assert!(Snake::apart(&left(1.0), &left(1.0 + 1e-9)) > protocol().determinism.limit);
 }
 
 /// S12, S22: a state that is not finite ends the run, and says so.

@@ -104,6 +104,66 @@ fn structure_that_does_not_fit_is_refused() {
     }
 }
 
+/// V06: what takes more than one change of the model's text: names that are given up everywhere, and joints that
+/// change places.
+#[test]
+fn names_and_places_that_do_not_fit_are_refused() {
+    let stone = |joint: &str| {
+        format!("<body name=\"stone\" pos=\"9 9 9\">{joint}<geom size=\"1\" mass=\"1\"/></body>")
+    };
+    let before = |joint: &str| format!("{}<body name=\"chassis\"", stone(joint));
+    let chassis = "<body name=\"chassis\"";
+    let free = "<freejoint name=\"chassis\"/>";
+    let (hinge, other_free) = (before("<joint axis=\"1 0 0\"/>"), before("<freejoint/>"));
+    let spin = |wheel: &str| format!("<joint name=\"{wheel}_wheel\" class=\"spin\"/>");
+    let steer = |wheel: &str| format!("<joint name=\"{wheel}_steer\" class=\"steer\"/>");
+    let (rl, rr, fl, fr) =
+        (spin("rear_left"), spin("rear_right"), steer("front_left"), steer("front_right"));
+    let cases: [(&[(&str, &str)], &str); 8] = [
+        (&[("\"rear_left_wheel\"", "\"x\"")], "no joint `rear_left_wheel`"),
+        (&[("\"front_left_steer\"", "\"x\"")], "no joint `front_left_steer`"),
+        (&[("\"front_right_steer\"", "\"x\"")], "no joint `front_right_steer`"),
+        (
+            &[("\"front_right_steer_position\"", "\"x\"")],
+            "no actuator `front_right_steer_position`",
+        ),
+        (&[(chassis, &hinge)], "the chassis' free joint does not come first"),
+        (&[(free, ""), (chassis, &other_free)], "the free joint is not the chassis'"),
+        (&[(&rl, "SWAP"), (&rr, &rl), ("SWAP", &rr)], "joint `rear_left_wheel` is not its wheel's"),
+        (
+            &[(&fl, "SWAP"), (&fr, &fl), ("SWAP", &fr)],
+            "joint `front_left_steer` is not its wheel's",
+        ),
+    ];
+    for (changes, said) in cases {
+        let mut xml = mjcf(&config());
+        for (from, to) in changes {
+            assert!(xml.contains(from), "{from} is not in the model");
+            xml = xml.replace(from, to);
+        }
+        let why =
+            check(&model(&xml), &config()).err().unwrap_or_else(|| panic!("not refused: {said}"));
+        assert!(why.contains(said), "{said}: {why}");
+    }
+}
+
+/// V21: diagnostics are of every physics step. Dropped from 1 mm, semi-implicit Euler has fallen g·dt²·n(n+1)/2
+/// after n steps, more than that with n = 3; the fourth of the ten steps of a control step is the first with contact.
+#[test]
+fn every_physics_step_is_looked_at() {
+    let model = model(&mjcf(&config()));
+    let mut plant = Plant::new(&model, &config(), 0.001, 0.0).expect("fits");
+    let row = plant.control_step([0.0; 2]).expect("falls");
+    assert_eq!(row[t::CONTACT..t::CONTACT + 4], [0.7; 4]);
+    assert!((row[t::GAP] - 3.0 * 0.005).abs() < 1e-12, "{}", row[t::GAP]);
+    // g·dt·n of the last step without contact, and no more.
+    assert!(
+        (row[t::VERTICAL_SPEED] - 9.81 * 0.005 * 3.0).abs() < 0.05,
+        "{}",
+        row[t::VERTICAL_SPEED]
+    );
+}
+
 /// V07: each mismatch of a number, with both.
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
